@@ -1,4 +1,4 @@
-//! Errors of a ViewDefinition, and of running it.
+//! The errors of a ViewDefinition and of its run.
 
 use std::fmt;
 
@@ -6,26 +6,26 @@ use super::definition::finding::Finding;
 use crate::fhirpath::FhirPathError;
 use crate::plan::Died;
 
-/// Why a view cannot be run: one error or more.
+/// Why a view cannot be run: the errors of its definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewError {
     pub(super) errors: Vec<Finding>,
 }
 
 impl ViewError {
-    /// The errors among the findings.
+    /// Keeps the errors among the findings.
     pub(super) fn new(mut findings: Vec<Finding>) -> ViewError {
         findings.retain(Finding::is_error);
         ViewError { errors: findings }
     }
 
-    /// The errors, in the order of the definition.
+    /// Returns the errors, in the order of the definition.
     pub fn errors(&self) -> &[Finding] {
         &self.errors
     }
 }
 
-/// One sentence: the first error, and the number of others.
+/// Writes one sentence: the first error, and the number of others.
 impl fmt::Display for ViewError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.errors.as_slice() {
@@ -39,13 +39,13 @@ impl fmt::Display for ViewError {
 
 impl std::error::Error for ViewError {}
 
-/// Why a valid view did not yield its rows. The error names columns and the resource, and never their values.
+/// Why the run of a valid view failed. The error names columns and the resource, but no values.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A column that is not a collection has several values.
     #[error("{at}: column '{column}' has {count} values in one row; say \"collection\": true or narrow its path")]
     SeveralValues {
-        /// The place of its definition.
+        /// The place of the column's definition.
         at: String,
         /// The column.
         column: String,
@@ -55,86 +55,86 @@ pub enum RunError {
     /// A value does not fit the column's declared `type`.
     #[error("{at}: column '{column}' is declared as {expected}, but one of its values is a {found} that is not")]
     Type {
-        /// The place of its definition.
+        /// The place of the column's definition.
         at: String,
         /// The column.
         column: String,
-        /// The declared type.
+        /// The kind of the declared type.
         expected: &'static str,
-        /// The type of the found value.
+        /// The type of the value.
         found: &'static str,
     },
     /// A value is not a primitive.
     #[error("{at}: column '{column}' has a {found} as a value; choose one of its elements")]
     Complex {
-        /// The place of its definition.
+        /// The place of the column's definition.
         at: String,
         /// The column.
         column: String,
-        /// The type of the found value.
+        /// The type of the value.
         found: &'static str,
     },
     /// A value does not fit the column's SQL type.
     #[error("{at}: column '{column}' is to be {expected}, but one of its values cannot be")]
     SqlType {
-        /// The place of its definition.
+        /// The place of the column's definition.
         at: String,
         /// The column.
         column: String,
-        /// The type.
+        /// The column's SQL type.
         expected: String,
     },
-    /// A `where` yielded something other than true, false or nothing.
+    /// A `where` yielded something other than a boolean or an empty collection.
     #[error("{at} must be true, false or empty, but is not for one of the resources")]
     NotBoolean {
         /// The place of the `where`.
         at: String,
     },
-    /// An expression fails over the data.
+    /// An expression failed on the data.
     #[error("{at}: {source}")]
     Expression {
-        /// Where.
+        /// The place of the expression.
         at: String,
         /// The error.
         source: FhirPathError,
     },
-    /// The nested lists of a resource multiply to more rows than may be held at once.
+    /// A resource yields more rows than may be in memory at once, because its nested lists multiply.
     #[error("the view yields too many rows for one of the resources")]
     TooManyRows,
-    /// The text of a resource's rows exceeds the limit for memory, or for one resource.
+    /// The rows of a resource have more text than may be in memory at once.
     #[error("the view yields too much text for one of the resources")]
     TooMuchText,
-    /// An error over the data of this resource.
+    /// Another error, which this resource caused.
     #[error("{error} (in {resource})")]
     Of {
-        /// Its type and id.
+        /// The resource's type and id.
         resource: String,
         /// The error.
         error: Box<RunError>,
     },
-    /// More rows wait for their Parquet types than one run may hold. Contains the limit in bytes.
+    /// More rows wait for their Parquet types than one run may hold. The value is the limit in bytes.
     #[error(
         "rows wait until the types of the Parquet columns are known, and they take more than {} MiB; ask for parquet-text, \
          whose rows do not wait, or for fewer rows",
         .0 >> 20
     )]
     TooManySpooled(u64),
-    /// Rows of other runs fill the room for waiting rows.
+    /// The rows of all runs that wait for their Parquet types would exceed the common limit.
     #[error("other runs take the room for rows that wait; try again later")]
     SpoolsFull,
-    /// The consumer no longer wants the rows.
+    /// The consumer has requested a stop.
     #[error("the rows are no longer wanted")]
     Stopped,
     /// A thread that computed rows stopped unexpectedly.
     #[error("a worker of the view stopped unexpectedly")]
     Worker,
-    /// The plan could not be made or run.
+    /// The plan could not be built or run.
     #[error("{0}")]
     Plan(#[source] datafusion::error::DataFusionError),
     /// The lake could not be read.
     #[error(transparent)]
     Lake(#[from] crate::lake::LakeError),
-    /// Columns did not have the expected shape.
+    /// Arrow refused an operation, because columns did not have the expected form.
     #[error("the view met unexpected columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),
     /// The output could not be written.
@@ -146,7 +146,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Whether the view does not fit the data. Then running it again changes nothing.
+    /// Whether the view and the data do not fit together, so that another run would fail, too.
     pub fn is_of_view(&self) -> bool {
         matches!(
             self.without_resource(),
@@ -161,7 +161,7 @@ impl RunError {
         )
     }
 
-    /// Whether the view exceeds a limit over the data, of work, rows or text.
+    /// Whether the view exceeds a limit of work, rows or text on these data.
     pub fn is_too_costly(&self) -> bool {
         match self.without_resource() {
             RunError::TooManyRows | RunError::TooMuchText | RunError::TooManySpooled(_) => true,
@@ -170,7 +170,7 @@ impl RunError {
         }
     }
 
-    /// The same error without the resource that it concerns, for logs.
+    /// Returns the same error without the resource that it concerns, for logs.
     pub fn without_resource(&self) -> &RunError {
         match self {
             RunError::Of { error, .. } => error.without_resource(),
@@ -183,7 +183,7 @@ impl RunError {
         matches!(self, RunError::Of { .. })
     }
 
-    /// The error of an expression at the place that `at` names.
+    /// Returns the error of an expression. `at` yields the place of the expression.
     pub(super) fn of_expression(source: FhirPathError, at: impl FnOnce() -> String) -> RunError {
         match source {
             FhirPathError::TooMany { .. } => RunError::TooManyRows,
@@ -191,7 +191,8 @@ impl RunError {
         }
     }
 
-    /// The same error with the place of the column's expression. In a union, one column has several expressions.
+    /// Returns the same error with another place: that of a column's expression. In a union, a column has several
+    /// expressions.
     pub(super) fn placed(mut self, place: &str) -> RunError {
         if let RunError::SeveralValues { at, .. } | RunError::Type { at, .. } | RunError::Complex { at, .. } = &mut self
         {
@@ -200,7 +201,7 @@ impl RunError {
         self
     }
 
-    /// Whether evaluating fewer resources at a time may help.
+    /// Whether an evaluation of fewer resources at a time may succeed.
     pub(super) fn is_of_size(&self) -> bool {
         let large =
             |error: &FhirPathError| matches!(error, FhirPathError::TooLarge | FhirPathError::TooManySteps { .. });
@@ -208,7 +209,7 @@ impl RunError {
             || matches!(self, RunError::Expression { source, .. } if large(source))
     }
 
-    /// Wraps this as an error of a DataFusion operator. [`RunError::from`] unwraps it.
+    /// Wraps the error as one of a DataFusion operator. [`RunError::from`] unwraps it.
     pub(super) fn into_plan(self) -> datafusion::error::DataFusionError {
         match self {
             RunError::Plan(error) => error,

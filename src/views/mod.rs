@@ -1,8 +1,8 @@
-//! SQL on FHIR: ViewDefinition to plan to rows.
+//! SQL on FHIR: turns ViewDefinitions into plans, and runs them to rows.
 //!
-//! Decides what a ViewDefinition may contain, which columns it has, how its select tree becomes rows, and how rows are
-//! written as CSV, JSON, NDJSON and Parquet. Every value comes from a `fhirpath` program, and every row of a lake comes
-//! through a `ScopedTable`. `http` decides what a request's parameters mean.
+//! Decides what a ViewDefinition may contain, which columns it has, how its select tree becomes rows, and how rows
+//! are written as CSV, JSON, NDJSON and Parquet. Every value comes from a `fhirpath` program, and every row of a lake
+//! comes through a `ScopedTable`. `http` decides what the parameters of a request mean.
 
 mod definition;
 mod error;

@@ -1,4 +1,4 @@
-//! A view over a lake: one plan from the scan to the rows. Everything that narrows the view is inside the scan.
+//! A view over a lake: one plan from the scan to the rows. The scan applies the conditions on resources.
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,33 +27,33 @@ use crate::plan::{Limit, OrderedLimit, Planned, Planner, scans_of};
 /// The resources that a view reads, within the scope.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
-    /// Only resources filed under one of these Patients.
+    /// Only resources that are filed under one of these Patients.
     pub patients: Option<Vec<String>>,
-    /// Only rows of these owners. For callers that know the owners of the patients' rows.
+    /// Only rows of these owners. It is for callers that know the owners of the Patients' rows.
     pub owners: Option<Vec<i64>>,
     /// Only resources updated at this time or later, in microseconds since 1970.
     pub since: Option<i64>,
-    /// The page of resources, in the order of the table, counted before the view's `where`.
+    /// The page of resources, in the order of the table. It is counted before the view's `where`.
     pub page: Option<Page>,
 }
 
 /// A page of resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// How many resources precede it.
+    /// The number of resources before the page.
     pub offset: usize,
-    /// The number of resources of the page. `None` for all that follow.
+    /// The number of resources of the page. `None` means all that follow.
     pub count: Option<usize>,
 }
 
-/// The maximum number of partitions of a scan. They run one after the other, so that rows keep the order of the table.
-/// There are more partitions than threads.
+/// The maximum number of partitions of a scan. Their rows are returned one partition after the other, in the order of
+/// the table. There are more partitions than threads.
 const PARTITIONS: usize = 256;
 /// The system column with the Patient in whose compartment a resource is filed.
 const PATIENT: &str = "patient";
 /// The system column of `meta.lastUpdated`.
 const LAST_UPDATED: &str = "last_updated";
-/// The time zone of its moments.
+/// The time zone of [`LAST_UPDATED`].
 const UTC: &str = "UTC";
 
 /// A view, planned over a table.
@@ -77,8 +77,8 @@ pub(super) struct Again {
 }
 
 impl Again {
-    /// The error of a view with the resource that causes it. A run reads the ids of resources only if the view needs
-    /// them, so this runs the view once more with them.
+    /// Returns the error of a view together with the resource that causes it. A run reads the ids of resources only
+    /// if the view needs them, so this function runs the view once more with ids.
     pub(super) async fn named(&self, view: &Arc<View>, error: RunError) -> RunError {
         if !error.is_of_view() || error.is_named() {
             return error;
@@ -94,7 +94,7 @@ impl Again {
         let mut batches = batches(run.planned.physical.as_ref());
         while let Some(batch) = batches.next().await {
             if let Err(found) = batch {
-                // The second run may fail for another reason. Then the first error counts.
+                // The second run may fail for another reason. In that case, return the error of the first run.
                 return if found.is_named() { found } else { error };
             }
         }
@@ -105,17 +105,17 @@ impl Again {
 /// The plan that reads the resources of one view or of several.
 pub(super) struct Below {
     pub(super) plan: LogicalPlan,
-    /// Whether the view must apply each `where`.
+    /// Whether the views must apply their `where` themselves.
     pub(super) filters: bool,
     pub(super) provider: Arc<LakeProvider>,
 }
 
 impl Below {
-    /// One scan of everything that the views read. It has the conditions that all views share, and the page of its
-    /// rows.
+    /// Plans one scan of everything that the views read. The plan applies the conditions that are common to all
+    /// views, and then the page.
     pub(super) fn new(table: &ScopedTable, views: &[Arc<View>], resources: &Resources) -> Result<Below, RunError> {
-        // A page counts resources before any view's own filter, so the scan cannot apply that filter. A scan for
-        // several views can only drop resources that none of them keeps.
+        // A page counts resources before any view's `where`, so the scan cannot apply that. A scan for several views
+        // can only drop resources that none of them keeps.
         let of_scan = resources.page.is_none() && views.iter().all(|view| view.has_filter());
         let filters = views.iter().any(|view| view.has_filter()) && !(of_scan && views.len() == 1);
         let mut asked = resources.asked();
@@ -129,7 +129,7 @@ impl Below {
         if of_scan {
             asked.predicate = Some(predicate::of(views));
         }
-        // A consumer may read the rows slowly, so hold the files.
+        // A consumer may read the rows slowly. Hold the files, so that they stay readable.
         let table = table.held(resources.owners.as_deref());
         let table = table.map_err(DataFusionError::from)?;
         let (provider, plan) = asked.plan(&table, &leaves)?;
@@ -153,13 +153,13 @@ impl Below {
     }
 }
 
-/// The planner of views. It splits scans into so many parts that every thread has work.
+/// Returns the planner of views. It splits scans into so many partitions that every thread has work.
 pub(super) fn planner() -> &'static Planner {
     static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(PARTITIONS), vec![Arc::new(Tables)]));
     &PLANNER
 }
 
-/// The batches of a plan's only partition.
+/// Returns the batches of a plan that has one partition.
 pub(super) fn batches(plan: &dyn ExecutionPlan) -> Batches<RecordBatch> {
     match plan.execute(0, planner().context()) {
         Ok(batches) => batches.map_err(RunError::from).boxed(),
@@ -168,7 +168,7 @@ pub(super) fn batches(plan: &dyn ExecutionPlan) -> Batches<RecordBatch> {
 }
 
 impl Run {
-    /// Plans the view over the table of its resource type, with at most `limit` rows.
+    /// Plans the view over the table of its resource type. It yields at most `limit` rows.
     pub async fn new(
         table: &ScopedTable,
         view: Arc<View>,
@@ -211,33 +211,34 @@ impl Run {
         })
     }
 
-    /// The plan that runs.
+    /// Returns the plan that runs.
     pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
         &self.planned.physical
     }
 
-    /// The plan for `explain`: the logical and the physical plan, and the filters that the scan applies. After a run
-    /// also its metrics, and what the scan read and skipped. The reasons are known if the table is watched.
+    /// Returns the text for `explain`: the logical and the physical plan, and the filters that the scan applies.
+    /// After a run, also the metrics, and what the scan read and skipped. The reasons are known if the table is
+    /// watched.
     pub fn explain(&self) -> String {
         self.planned.explained()
     }
 
-    /// The scans of a run for programs.
+    /// Returns the scans of the run as data for programs.
     pub fn scans(&self) -> Vec<SeenScan> {
         scans_of(self.planned.physical.as_ref())
     }
 
-    /// A handle that stops the work from outside, even if no row is ever yielded.
+    /// Returns a handle that stops the work from outside, even if no row is ever yielded.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// The report of what was read so far.
+    /// Returns the report of what the scan has read so far.
     pub fn report(&self) -> crate::lake::scan::ScanReport {
         self.provider.report()
     }
 
-    /// The rows. Several threads compute them, and they are returned in the order of the table.
+    /// Returns the rows in the order of the table. Several threads compute them.
     pub fn rows(&self) -> Rows {
         let begun = batches(self.planned.physical.as_ref());
         let (view, again) = (self.view.clone(), self.again.clone());
@@ -248,7 +249,7 @@ impl Run {
                 match begun.next().await? {
                     Ok(batch) => Some((Ok(batch), Some(begun))),
                     Err(error) => {
-                        // The first run gives its threads back before the second one begins.
+                        // Drop the first run, so that its threads are free for the second one.
                         drop(begun);
                         Some((Err(again.named(&view, error).await), None))
                     }
@@ -260,9 +261,9 @@ impl Run {
 }
 
 impl Resources {
-    /// The number of resources, ignoring pages and any view's `where`.
+    /// Returns the number of resources, without regard to the page and any view's `where`.
     pub async fn count(&self, table: &ScopedTable) -> Result<usize, RunError> {
-        // Nothing is read ahead, because other tasks may wait for the caller's thread.
+        // Do not read ahead, because other tasks may wait for the caller's thread.
         static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(1), Vec::new()));
         let (_, plan) = self.asked().plan(table, &LeafSet::new())?;
         let plan = PLANNER.plan(&plan.build()?).await?.physical;
@@ -274,7 +275,7 @@ impl Resources {
         Ok(count)
     }
 
-    /// The condition on the table.
+    /// Returns the conditions on the rows of the table.
     fn asked(&self) -> Asked {
         let mut filters = Vec::new();
         if let Some(patients) = &self.patients {
@@ -293,7 +294,7 @@ impl Resources {
     }
 }
 
-/// The condition on the rows of a table.
+/// The conditions on the rows of a table.
 struct Asked {
     owners: Option<Vec<i64>>,
     /// Comparisons of system columns.
@@ -302,7 +303,8 @@ struct Asked {
 }
 
 impl Asked {
-    /// The rows that pass, with the columns of these leaves, as the beginning of a plan.
+    /// Begins a plan with the rows that meet the conditions and the columns of these leaves. Also returns the
+    /// provider that scans the table.
     fn plan(self, table: &ScopedTable, leaves: &LeafSet) -> Result<(Arc<LakeProvider>, LogicalPlanBuilder), RunError> {
         let mut read = leaves.clone();
         let columns = self.filters.iter().flat_map(Expr::column_refs);

@@ -1,6 +1,6 @@
 //! Several views over the same resources, which are read once. Every batch of the scan passes through each view's
-//! select tree on the thread that read it. Decides how one scan serves all views, and that an error of one view ends
-//! all.
+//! select tree on the thread that read it. An error of one view ends only the output of that view. Any other error
+//! ends all outputs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ use super::view::View;
 use crate::lake::scan::{LakeProvider, ScanReport, ScopedTable};
 use crate::plan::{Limit, OrderedLimit, OrderedLimitExec, Planned, Waiting};
 
-/// Views of one resource type, planned over one scan.
+/// Several views of one resource type, planned over one scan.
 #[derive(Debug)]
 pub struct SharedRun {
     planned: Planned,
@@ -33,7 +33,7 @@ pub struct SharedRun {
     again: Again,
 }
 
-/// The rows of several views that are not computed yet.
+/// The rows of several views. They are computed when they are read.
 pub struct SharedRows {
     views: Vec<Arc<View>>,
     batches: Batches<OfView<RecordBatch>>,
@@ -41,41 +41,41 @@ pub struct SharedRows {
     stopped: Stopped,
 }
 
-/// An event while the outputs of several views are written.
+/// An event in the output of several views.
 #[derive(Debug)]
 pub enum Event {
-    /// The next bytes of a view's output, and how many rows they have.
+    /// The next bytes of a view's output, and the number of rows in them.
     Piece {
-        /// The view's place.
+        /// The index of the view.
         view: usize,
         /// The bytes.
         bytes: Vec<u8>,
-        /// The rows.
+        /// The number of rows.
         rows: usize,
     },
-    /// A view failed. Its rows so far are invalid, and it yields no more.
+    /// A view failed. Its output so far is invalid, and it yields no more.
     Failed {
-        /// The view's place.
+        /// The index of the view.
         view: usize,
         /// Why the view failed.
         error: RunError,
     },
     /// A view's output is complete.
     Done {
-        /// The view's place.
+        /// The index of the view.
         view: usize,
-        /// Columns that are text in Parquet although their FHIR type has a SQL type.
+        /// The columns that are text in Parquet although their FHIR type has a SQL type.
         texts: Vec<TextColumn>,
     },
 }
 
-/// The outputs of several views, as they become ready.
+/// The events of the outputs of several views, in the order in which they occur.
 pub struct Events {
     events: Box<dyn Iterator<Item = Result<Event, RunError>> + Send>,
 }
 
 impl SharedRun {
-    /// Plans the views, all of the table's type, with at most `limit` rows each.
+    /// Plans the views, which all have the table's resource type. Each yields at most `limit` rows.
     pub async fn new(
         table: &ScopedTable,
         views: Vec<Arc<View>>,
@@ -104,13 +104,14 @@ impl SharedRun {
         })
     }
 
-    /// The plan that runs.
+    /// Returns the plan that runs.
     pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
         &self.planned.physical
     }
 
-    /// The plan for `explain`: the logical and the physical plan, and the filters that the scan applies. After a run
-    /// also its metrics, and what the scan read and skipped. The reasons are known if the table is watched.
+    /// Returns the text for `explain`: the logical and the physical plan, and the filters that the scan applies.
+    /// After a run, also the metrics, and what the scan read and skipped. The reasons are known if the table is
+    /// watched.
     pub fn explain(&self) -> String {
         let plan = self.planned.explained();
         match self.views.len() {
@@ -119,13 +120,13 @@ impl SharedRun {
         }
     }
 
-    /// The report of what was read so far.
+    /// Returns the report of what the scan has read so far.
     pub fn report(&self) -> ScanReport {
         self.provider.report()
     }
 
-    /// The error of a view with the resource that causes it. This reads the records again, so call it after all rows
-    /// were read.
+    /// Returns the error of a view together with the resource that causes it. This reads the records again, so call
+    /// it after all rows have been read.
     pub fn named(&self, view: usize, error: RunError) -> RunError {
         match self.views.get(view) {
             Some(view) => futures::executor::block_on(self.again.named(view, error)),
@@ -133,7 +134,7 @@ impl SharedRun {
         }
     }
 
-    /// The rows of all views, computed by several threads.
+    /// Returns the rows of all views. Several threads compute them.
     pub fn rows(&self) -> SharedRows {
         let ordered = self.planned.physical.downcast_ref::<OrderedLimitExec>();
         let views = ordered.and_then(|ordered| Some((ordered, ordered.input().downcast_ref::<ViewsExec>()?)));
@@ -169,8 +170,9 @@ impl SharedRows {
         }
     }
 
-    /// The outputs in this format, in pieces as they become ready. The pieces of each view are in order; pieces of
-    /// different views are interleaved. An error ends all outputs.
+    /// Returns the outputs of all views in this format, in pieces as they become ready. The pieces of each view are
+    /// in order. Pieces of different views alternate in any order. An error that is not that of a single view ends
+    /// all outputs.
     pub fn events(self, format: Format) -> Events {
         let form = TextFormat::of(format);
         let views: Arc<[Arc<View>]> = self.views.as_slice().into();
@@ -210,17 +212,17 @@ impl SharedRows {
     }
 }
 
-/// Assembles the outputs.
+/// Assembles the outputs of all views.
 struct Outputs {
     stopped: Stopped,
-    /// The open outputs. `None` for a view that has failed or is complete.
+    /// The open outputs. `None` for a view that has failed, or whose output is complete or in `tail`.
     open: Vec<Option<Assembly>>,
-    /// Events to return. The next one is last.
+    /// Events to return. The last one comes next.
     ready: Vec<Event>,
     computed: Option<Waiting<Batches<OfView<Computed>>>>,
-    /// How many views get no more rows, because their output is complete or is being finished.
+    /// The index of the next view whose output must be finished.
     ended: usize,
-    /// The view whose output is being finished, and the end of this output.
+    /// The view whose output is being finished, and what follows its rows.
     tail: Option<(usize, Tail)>,
 }
 
@@ -237,7 +239,7 @@ impl Outputs {
         self.ready.push(Event::Failed { view, error });
     }
 
-    /// Tells the workers when a view has all its rows.
+    /// Tells the workers if a view needs no more rows.
     fn full(&self, view: usize) {
         if self.open[view].as_ref().is_none_or(|output| !output.wants_rows()) {
             self.stopped[view].store(true, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! A ViewDefinition resolved against R4: every expression is compiled, and every column has its place in the output.
+//! A ViewDefinition that was resolved against R4: every expression is compiled, and every column has its place in the
+//! output.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
 use crate::fhirpath::{Constant, Focus, Program, Work, WorkBudget};
 
-/// A ViewDefinition that can be run. Immutable and shared. In all its rows, `now()` is the time at which the definition
-/// was read.
+/// A ViewDefinition that can be run. It does not change and can be shared. In all its rows, `now()` is the time at
+/// which the definition was read.
 #[derive(Clone, Debug)]
 pub struct View {
     pub(super) name: Option<String>,
@@ -30,24 +31,24 @@ pub struct View {
     pub(super) leaves: LeafSet,
     /// The value of `now()` in every row.
     pub(super) now: DateTime<Utc>,
-    /// The total size of its expressions.
+    /// The number of parts of all its expressions together.
     pub(super) parts: usize,
-    /// The work that a run may do beyond the amount that its data allow.
+    /// The budget of work that a run has in addition to the work that its data allow.
     pub(super) budget: WorkBudget,
-    /// The ViewDefinition from which it was read.
+    /// The JSON of the ViewDefinition.
     pub(super) definition: Arc<[u8]>,
-    /// Whether a scan reads the ids of its resources, so that an error names one.
+    /// Whether the scan also reads the ids of resources, so that an error can name one.
     pub(super) reads_ids: bool,
-    /// The columns that the view keeps, by their indexes in the definition. `None` for all.
+    /// The columns that the view keeps, by their indexes in the definition. `None` means all.
     pub(super) projected: Option<Arc<[usize]>>,
 }
 
-/// The element names that expressions may use.
+/// The names of elements that expressions may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
-    /// FHIRPath's names and, with a warning, JSON's.
+    /// FHIRPath's names and, with a warning, JSON's names.
     Both,
-    /// FHIRPath's alone.
+    /// FHIRPath's names only.
     FhirPath,
 }
 
@@ -56,7 +57,8 @@ pub(super) enum Names {
 pub(super) struct Filter {
     pub(super) at: String,
     pub(super) program: Program,
-    /// Necessary conditions on the kept resources. `None` if every resource must be evaluated.
+    /// Conditions that every resource meets that the `where` keeps. `None` if the `where` must be evaluated on every
+    /// resource.
     pub(super) necessary: Option<Necessary>,
 }
 
@@ -74,37 +76,37 @@ pub(super) struct Select {
 pub(super) struct Iteration {
     pub(super) at: String,
     pub(super) steps: Steps,
-    /// Whether a context without items still gets a row.
+    /// Whether a context without items still yields a row.
     pub(super) or_null: bool,
 }
 
-/// How the items are found.
+/// How the items of an iteration are found.
 #[derive(Clone, Debug)]
 pub(super) enum Steps {
     /// The items that an expression yields.
     Each(Program),
-    /// The expressions of `repeat`, applied to the context, then to each item found, and so on.
+    /// The expressions of `repeat`. They are applied to the context, then to each item that was found, and so on.
     Repeat {
-        /// The programs on the context.
+        /// The programs that run on the context.
         first: Vec<Program>,
-        /// The programs on an item that was found.
+        /// The programs that run on an item that was found.
         next: Vec<Program>,
     },
 }
 
-/// A column's expression, and the index of its output column.
+/// A column's expression, and the index of the output column that it fills.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     /// The place of the expression in the definition.
     pub(super) at: String,
     pub(super) slot: usize,
     pub(super) program: Program,
-    /// Whether the expression is `%rowIndex`. Its value is 0 for an iteration without items.
+    /// Whether the expression is `%rowIndex`, whose value is 0 for an iteration without items.
     pub(super) is_row_index: bool,
 }
 
 impl View {
-    /// The same view with its own budget for a run.
+    /// Returns the same view with a new budget, for one run.
     pub(super) fn for_run(&self) -> Arc<View> {
         Arc::new(View {
             budget: WorkBudget::default(),
@@ -112,7 +114,7 @@ impl View {
         })
     }
 
-    /// The same view. It also reads the ids of its resources, so that an error names one.
+    /// Returns the same view. It also reads the ids of its resources, so that an error can name one.
     pub(super) fn with_ids(&self) -> Arc<View> {
         let mut view = self.clone();
         view.leaves.insert(ID.to_owned());
@@ -120,37 +122,37 @@ impl View {
         Arc::new(view)
     }
 
-    /// The work of its expressions over a batch.
+    /// Returns a counter for the work of all expressions over a batch.
     pub(super) fn work(&self, batch: &RecordBatch) -> Arc<Work> {
         Work::over(batch, self.parts, &self.budget)
     }
 
-    /// The view's name, if it has one.
+    /// Returns the view's name, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The resource type of its rows.
+    /// Returns the type of the resources that the view reads.
     pub fn resource(&self) -> TypeId {
         self.resource
     }
 
-    /// The columns that the view yields, in order.
+    /// Returns the columns that the view yields, in order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The columns that the view yields, as Arrow types.
+    /// Returns the Arrow schema of the rows.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The columns of the resource's table that its select tree reads.
+    /// Returns the columns of the resource's table that the select tree reads.
     pub fn leaves(&self) -> &LeafSet {
         &self.leaves
     }
 
-    /// The columns of the resource's table that its `where` reads.
+    /// Returns the columns of the resource's table that the `where` reads.
     pub fn filter_leaves(&self) -> LeafSet {
         let ids = self.reads_ids.then(|| ID.to_owned());
         let of_filters = self
@@ -165,7 +167,8 @@ impl View {
         !self.filters.is_empty()
     }
 
-    /// Conditions by which a scan may skip resources that its `where` drops. Skipping them must not hide an error.
+    /// Returns conditions by which a scan may skip resources that the `where` drops. There are none if the `where`
+    /// can fail, because skipping a resource would hide its error.
     pub(super) fn necessary(&self) -> Necessary {
         let parts: Option<Vec<&Necessary>> = self.filters.iter().map(|filter| filter.necessary.as_ref()).collect();
         let parts = parts.unwrap_or_default();
@@ -176,13 +179,13 @@ impl View {
         }
     }
 
-    /// The view's `where` as written, for plans. `None` if there is none.
+    /// Returns the view's `where` as written, for plans. `None` if there is none.
     pub fn filter_text(&self) -> Option<String> {
         let texts: Vec<&str> = self.filters.iter().map(|filter| filter.program.text()).collect();
         (!texts.is_empty()).then(|| texts.join(" and "))
     }
 
-    /// The resources of a batch for which all expressions of its `where` are true.
+    /// Returns for each resource of a batch whether all expressions of the `where` are true.
     pub fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, RunError> {
         let kept = self.keep_within(batch, &self.work(batch));
         kept.map_err(|error| {
@@ -193,7 +196,8 @@ impl View {
         })
     }
 
-    /// The same, as part of the work over the batch.
+    /// Evaluates the `where` as [`keep`](View::keep) does, but counts the work in `work`, and does not look for the
+    /// resource that causes an error.
     pub(super) fn keep_within(&self, batch: &RecordBatch, work: &Arc<Work>) -> Result<BooleanArray, RunError> {
         let mut kept: Option<BooleanArray> = None;
         for filter in &self.filters {
@@ -239,7 +243,7 @@ impl Filter {
     }
 }
 
-/// The Arrow schema of columns.
+/// Returns the Arrow schema of untyped rows with these columns.
 pub(super) fn schema(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(
         columns.iter().map(Column::field).collect::<Vec<_>>(),

@@ -1,5 +1,5 @@
-//! A plan's views for another process: each view's definition, its value of `now()`, and the requested columns. The
-//! other process reads and checks the definitions like any others.
+//! The form in which the views of a plan are passed to another process: each view's definition, its value of `now()`,
+//! and the requested columns. The other process reads and checks the definitions like any others.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,28 +14,28 @@ use super::view::View;
 use crate::lake::scan::Predicate;
 use crate::terminology::Terminology;
 
-/// A view with its written definition.
+/// A view in the form for another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenView {
     /// The ViewDefinition, as JSON.
     pub definition: Arc<[u8]>,
-    /// The value of `now()` in its rows.
+    /// The value of `now()` in the view's rows.
     pub now: DateTime<Utc>,
     /// The requested columns, by their indexes in the definition, in this order. `None` for all.
     pub columns: Option<Arc<[usize]>>,
 }
 
-/// A predicate of a plan of views.
+/// A predicate of a plan of views, in the form for another process.
 #[derive(Debug)]
 pub enum WrittenPredicate {
-    /// The `where` of any of these views.
+    /// The predicate that at least one of these views keeps the resource by its `where`.
     Where(Vec<WrittenView>),
-    /// The condition on resources that follows from a filter over the view's columns.
+    /// The predicate on resources that follows from a filter on the view's columns.
     Sought(WrittenView, Box<Expr>),
 }
 
 impl View {
-    /// The written form of the view.
+    /// Returns the view in the form for another process.
     pub fn written(&self) -> WrittenView {
         WrittenView {
             definition: self.definition.clone(),
@@ -44,7 +44,7 @@ impl View {
         }
     }
 
-    /// Reads a written view.
+    /// Reads a view from another process. Keeps all columns if the index of a requested column is invalid.
     pub fn read(written: &WrittenView, terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
         let view = View {
             now: written.now,
@@ -57,7 +57,7 @@ impl View {
     }
 }
 
-/// The predicate of a view. `None` for other predicates.
+/// Returns a predicate of views in the form for another process. `None` for other predicates.
 pub fn write_predicate(predicate: &dyn Predicate) -> Option<WrittenPredicate> {
     let predicate = predicate as &dyn Any;
     if let Some(of_views) = predicate.downcast_ref::<Where>() {
@@ -69,7 +69,7 @@ pub fn write_predicate(predicate: &dyn Predicate) -> Option<WrittenPredicate> {
     Some(WrittenPredicate::Sought(view.written(), Box::new(filter.clone())))
 }
 
-/// Reads a written predicate. `None` if a filter implies nothing about the view's resources.
+/// Reads a predicate from another process. `None` if nothing about the view's resources follows from the filter.
 pub fn read_predicate(
     written: &WrittenPredicate,
     terminology: Option<&Arc<Terminology>>,

@@ -1,6 +1,6 @@
-//! Warnings about a view that can be run. They concern columns: without a declared type, with another type than their
-//! path yields, with more values than they can hold, or always empty. They also concern unused constants, and profiles
-//! that the view claims but does not meet. A warning changes no row.
+//! Warnings about a view that can be run. They concern columns: those without a declared type, with another type than
+//! their path yields, with more values than they can hold, and those that are always empty. They also concern unused
+//! constants, and profiles that the view claims but does not meet. A warning changes no row.
 
 use super::column::ANSI_TYPE;
 use super::finding::{Finding, Findings};
@@ -13,7 +13,7 @@ use crate::fhir::{Kind as FhirKind, TypeId, facts};
 use crate::fhirpath::parse;
 use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, JsonName, Program, System};
 
-/// The name of the items' FHIR type. For a System type, the name of the FHIR type that corresponds to it.
+/// Returns the name of the items' FHIR type. For a System type, returns the name of the corresponding FHIR type.
 pub(in crate::views) fn fhir_name(item_type: ItemType) -> &'static str {
     match item_type {
         ItemType::Fhir(_) => item_type.name(),
@@ -31,7 +31,7 @@ pub(in crate::views) fn fhir_name(item_type: ItemType) -> &'static str {
     }
 }
 
-/// A suggestion for an unknown name, as the end of a sentence.
+/// Returns a suggestion for an unknown name, as the end of a sentence. Empty if no known name is similar.
 pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterator<Item = &'n String>) -> String {
     match error {
         FhirPathError::UnknownConstant { name, .. } => match nearest(name, constants.map(String::as_str)) {
@@ -42,7 +42,8 @@ pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterato
     }
 }
 
-/// The SQL type that a column's tag names, if it is a known one.
+/// Returns the SQL type that a column's tag `ansi/type` names. `None` without this tag, or if the type is unknown.
+/// Warns if the type is unknown or if the column's values cannot have it.
 pub(in crate::views) fn sql_type(raw: &RawColumn, kind: Kind, findings: &mut Findings) -> Option<SqlType> {
     let tag = raw.tags.iter().find(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))?;
     let sql_type = SqlType::parse(&tag.value);
@@ -60,7 +61,7 @@ pub(in crate::views) fn sql_type(raw: &RawColumn, kind: Kind, findings: &mut Fin
     sql_type
 }
 
-/// Warnings about a column. `compiled` compiles a part of its path in the same context.
+/// Warns about a column. `compiled` compiles a part of the column's path in the same context.
 pub(in crate::views) fn column(
     raw: &RawColumn,
     program: &Program,
@@ -120,7 +121,7 @@ pub(in crate::views) fn column(
     }
 }
 
-/// JSON names in an expression's programs, each with FHIRPath's form.
+/// Warns about each JSON name in the programs of an expression, and states FHIRPath's form of the name.
 pub(in crate::views) fn json_names<'p>(
     programs: impl IntoIterator<Item = &'p Program>,
     at: &str,
@@ -145,7 +146,7 @@ pub(in crate::views) fn json_names<'p>(
     }
 }
 
-/// The part of a path before its last `join()`.
+/// Returns the part of a path before its last `join()`. `None` if the path has no `join()`.
 fn joined(text: &str) -> Option<&str> {
     let tree = parse(text).ok()?;
     let mut step: &Expr = &tree;
@@ -162,7 +163,7 @@ fn joined(text: &str) -> Option<&str> {
     }
 }
 
-/// Names of types, as the end of a sentence.
+/// Returns the names of types, joined by `or`.
 fn either(types: &[ItemType]) -> String {
     let mut names: Vec<&str> = types.iter().map(|item_type| fhir_name(*item_type)).collect();
     names.sort_unstable();
@@ -189,7 +190,7 @@ fn is_of(given: ItemType, declared: &str) -> bool {
     }
 }
 
-/// Warnings about a `where`.
+/// Warns about a `where` that is always empty or may have several values.
 pub(in crate::views) fn filter(program: &Program, at: &str, findings: &mut Findings) {
     if program.is_statically_empty() {
         findings.warn(
@@ -203,14 +204,14 @@ pub(in crate::views) fn filter(program: &Program, at: &str, findings: &mut Findi
     }
 }
 
-/// Warnings about the iteration of a select.
+/// Warns about the iteration of a select that never yields an item.
 pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Findings) {
     if program.is_statically_empty() {
         findings.warn(at, IssueType::BusinessRule, "is empty whatever the data");
     }
 }
 
-/// Warnings about declared profiles of base R4 that belong to another resource type.
+/// Warns about declared profiles of base R4 that belong to another resource type.
 pub(in crate::views) fn profiles(definition: &Definition, type_id: Option<TypeId>, findings: &mut Findings) {
     let Some(type_name) = type_id.map(|type_id| facts().get(type_id).name) else {
         return;
@@ -233,7 +234,7 @@ pub(in crate::views) fn profiles(definition: &Definition, type_id: Option<TypeId
     }
 }
 
-/// Warnings about constants that no expression uses.
+/// Warns about constants that no expression uses.
 pub(in crate::views) fn constants(definition: &Definition, findings: &mut Findings) {
     if definition.constants.is_empty() {
         return;
@@ -254,7 +255,7 @@ pub(in crate::views) fn constants(definition: &Definition, findings: &mut Findin
     }
 }
 
-/// All expressions of a select.
+/// Adds all expressions of a select to `texts`, including those of nested selects.
 fn expressions<'d>(select: &'d RawSelect, texts: &mut Vec<&'d str>) {
     use super::raw::RawIteration;
     match &select.iteration {
@@ -268,7 +269,7 @@ fn expressions<'d>(select: &'d RawSelect, texts: &mut Vec<&'d str>) {
     }
 }
 
-/// Whether a text has `%name`, delimited or not.
+/// Whether a text contains `%name`, with or without quotes around the name.
 fn uses(text: &str, name: &str) -> bool {
     text.split('%').skip(1).any(|behind| {
         let behind = behind.trim_start();
@@ -278,7 +279,7 @@ fn uses(text: &str, name: &str) -> bool {
     })
 }
 
-/// Warnings about unmet requirements of the profiles that a definition claims.
+/// Warns about columns that do not meet the profiles that a definition claims.
 pub(in crate::views) fn claims(definition: &Definition, findings: &mut Findings) {
     definition
         .selects

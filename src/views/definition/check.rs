@@ -11,7 +11,7 @@ use super::raw::Definition;
 use super::resolve;
 use crate::terminology::Terminology;
 
-/// The findings of a ViewDefinition.
+/// The findings of a ViewDefinition, and its view if that can be run.
 #[derive(Debug)]
 pub struct Checked {
     findings: Vec<Finding>,
@@ -33,37 +33,37 @@ impl Checked {
         }
     }
 
-    /// All findings: first those of the definition's form, then those of its expressions and columns.
+    /// Returns all findings: first those of the definition's form, then those of its expressions and columns.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The errors that prevent a run.
+    /// Returns the errors, which prevent a run.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.is_error())
     }
 
-    /// The warnings, which do not prevent a run.
+    /// Returns the warnings, which do not prevent a run.
     pub fn warnings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| !finding.is_error())
     }
 
-    /// The warnings about JSON names in its expressions.
+    /// Returns the warnings about JSON names in the definition's expressions.
     pub fn json_names(&self) -> impl Iterator<Item = &Finding> {
         self.warnings().filter(|finding| finding.is_of_json_name)
     }
 
-    /// The view, if it can be run.
+    /// Returns the view, if it can be run.
     pub fn view(&self) -> Option<&View> {
         self.view.as_ref()
     }
 
-    /// The view's columns, if it can be run.
+    /// Returns the view's columns. Empty if the view cannot be run.
     pub fn columns(&self) -> &[Column] {
         self.view.as_ref().map_or(&[], View::columns)
     }
 
-    /// `Ok` if the view can be run. Otherwise the errors.
+    /// Returns `Ok` if the view can be run, and the errors otherwise.
     pub fn sound(&self) -> Result<(), ViewError> {
         match self.view {
             Some(_) => Ok(()),
@@ -71,7 +71,7 @@ impl Checked {
         }
     }
 
-    /// The view. If the view cannot be run, all findings.
+    /// Returns the view. If the view cannot be run, returns all findings.
     pub fn into_view(self) -> Result<View, Vec<Finding>> {
         match self.view {
             Some(view) => Ok(view),
@@ -81,29 +81,31 @@ impl Checked {
 }
 
 impl View {
-    /// Reads and checks a ViewDefinition.
+    /// Reads and checks a ViewDefinition. Returns the view, or the errors.
     pub fn parse(definition: &[u8]) -> Result<View, ViewError> {
         View::parse_with(definition, None)
     }
 
-    /// The same, with value sets and code systems for `memberOf` and similar functions.
+    /// Reads and checks a ViewDefinition, with value sets and code systems for `memberOf` and similar functions.
     pub fn parse_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Result<View, ViewError> {
         View::check_with(definition, terminology)
             .into_view()
             .map_err(ViewError::new)
     }
 
-    /// Reads a ViewDefinition and reports all findings.
+    /// Reads a ViewDefinition and returns all findings.
     pub fn check(definition: &[u8]) -> Checked {
         View::check_with(definition, None)
     }
 
-    /// The same, with FHIRPath's names only. JSON's names, such as `valueCoding`, are errors instead of warnings.
+    /// Reads a ViewDefinition and returns all findings. Accepts FHIRPath's names only: JSON's names, such as
+    /// `valueCoding`, are errors instead of warnings.
     pub fn check_strictly(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
         Checked::new(definition, terminology, Names::FhirPath)
     }
 
-    /// The same, with value sets and code systems for `memberOf` and similar functions.
+    /// Reads a ViewDefinition and returns all findings, with value sets and code systems for `memberOf` and similar
+    /// functions.
     pub fn check_with(definition: &[u8], terminology: Option<Arc<Terminology>>) -> Checked {
         Checked::new(definition, terminology, Names::Both)
     }
@@ -122,7 +124,7 @@ mod tests {
         checked.findings().iter().map(said).collect()
     }
 
-    /// A view without any findings.
+    /// Returns a view without any findings.
     fn sound() -> Value {
         json!({"resourceType": "ViewDefinition", "name": "v", "status": "active", "resource": "Patient",
             "select": [{"column": [{"name": "id", "path": "id", "type": "id"}]}]})

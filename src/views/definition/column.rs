@@ -1,7 +1,8 @@
 //! The columns of a view: the type of their values, from the declared `type` and the types of the path.
 //!
-//! Values keep their written form: decimals, dates and times are text. A declared type applies if it can hold the
-//! values. A value that it cannot hold is an error of that row. Typed output uses the SQL types of columns.
+//! Values keep their written form: decimals, dates and times are text. A column's declared type decides the kind of
+//! its values. A value that the kind cannot hold is an error. Typed output converts values to the SQL types of the
+//! columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,19 +20,19 @@ use crate::fhirpath::{ItemType, System};
 pub struct Column {
     /// The column's name.
     pub name: String,
-    /// The place of its definition. For a column of a union, in the first branch.
+    /// The place of its definition in the ViewDefinition. For a column of a union, the place in the first branch.
     pub at: String,
     /// The kind of its values.
     pub kind: Kind,
     /// Whether a row has a list of values.
     pub collection: bool,
-    /// The FHIR type that the view declares, or the only one that its path yields.
+    /// The FHIR type that the view declares, or the only type that the path yields. `None` if neither exists.
     pub fhir_type: Option<String>,
     /// The view's description of the column.
     pub description: Option<String>,
-    /// The view's tags for particular systems.
+    /// The column's tags, which concern particular systems.
     pub tags: Vec<Tag>,
-    /// The type of its values in typed output. For a collection, the type of its items.
+    /// The SQL type of its values in typed output. For a collection, the SQL type of its items.
     pub sql: SqlType,
 }
 
@@ -54,7 +55,7 @@ const DESCRIPTION: &str = "description";
 const TAG: &str = "tag:";
 
 impl Kind {
-    /// The kind's name in messages.
+    /// Returns the kind's name in messages.
     pub(in crate::views) fn name(self) -> &'static str {
         match self {
             Kind::Boolean => "boolean",
@@ -65,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// The type of the column's values in Arrow.
+    /// Returns the Arrow type of values of this kind.
     pub(in crate::views) fn data_type(self) -> DataType {
         match self {
             Kind::Boolean => DataType::Boolean,
@@ -74,7 +75,7 @@ impl Kind {
         }
     }
 
-    /// The kind that can hold the values of both kinds.
+    /// Returns the kind that can hold the values of both kinds.
     pub(in crate::views) fn with(self, other: Kind) -> Kind {
         match (self, other) {
             _ if self == other => self,
@@ -83,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// The kind of items of a type. `None` for complex ones.
+    /// Returns the kind of items of a type. `None` for a complex type.
     pub(in crate::views) fn of_items(item_type: ItemType) -> Option<Kind> {
         match item_type {
             ItemType::System(system) => match system {
@@ -107,7 +108,8 @@ impl Kind {
         }
     }
 
-    /// The kind for a column's `type`: a FHIR type's name or URL, or a System type's.
+    /// Returns the kind for a column's `type`: the name or URL of a FHIR type, or the name of a System type. The
+    /// error is the problem, as a message.
     pub(in crate::views) fn declared(fhir_type: &str) -> Result<Kind, String> {
         let name = fhir_type.rsplit('/').next().unwrap_or(fhir_type);
         if let Some(system) = name.strip_prefix("System.") {
@@ -137,22 +139,22 @@ impl Kind {
 }
 
 impl Column {
-    /// Whether the view declares the SQL type.
+    /// Whether a tag declares the column's SQL type.
     pub(in crate::views) fn has_sql_tag(&self) -> bool {
         self.tags.iter().any(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))
     }
 
-    /// The name of its values' type in typed output. For a collection, of its items.
+    /// Returns the name of the SQL type of its values. For a collection, of its items.
     pub fn sql_type(&self) -> String {
         self.sql.to_string()
     }
 
-    /// The field in the Arrow schema of untyped rows. Its values keep their written form.
+    /// Returns the field in the Arrow schema of untyped rows, whose values keep their written form.
     pub(in crate::views) fn field(&self) -> FieldRef {
         self.field_of(self.kind.data_type())
     }
 
-    /// The field of typed output's Arrow schema.
+    /// Returns the field in the Arrow schema of typed output.
     pub(in crate::views) fn typed_field(&self) -> FieldRef {
         self.field_of(self.sql.data_type())
     }
@@ -179,7 +181,7 @@ impl Column {
     }
 }
 
-/// The item field of a collection.
+/// Returns the item field of a collection's list.
 pub(in crate::views) fn item_field(values: DataType) -> FieldRef {
     Arc::new(Field::new(LIST_ITEM, values, true))
 }

@@ -1,5 +1,6 @@
-//! `constant`: its allowed types, and how to read a value of each type. A text in an unusual form for its type (a
-//! `code` with two spaces) gets a warning and is compared like any text. An invalid date, time or number is an error.
+//! Reads each `constant` of a ViewDefinition by the type of its value. A string that does not have the form of its
+//! type (a `code` with two spaces) gets a warning and is compared like any string. An invalid date, time or number is
+//! an error.
 
 use super::element_path::ElementPath;
 use super::finding::Findings;
@@ -11,7 +12,7 @@ use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 use crate::fhirpath::Constant;
 
-/// A constant. It has no value if the value could not be read.
+/// A constant. Its value is `None` if it could not be read.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct RawConstant {
     pub(in crate::views) at: String,
@@ -43,12 +44,12 @@ const TYPES: [&str; 20] = [
     "Uuid",
 ];
 
-/// Names that FHIRPath defines and a constant cannot replace.
+/// Names that FHIRPath defines and that no constant may have.
 const TAKEN: [&str; 4] = ["resource", "rootResource", "context", "rowIndex"];
-/// Names that FHIRPath defines and a constant hides.
+/// Names that FHIRPath defines and that a constant may redefine, with a warning.
 const HIDDEN: [&str; 3] = ["ucum", "sct", "loinc"];
 
-/// Reads a constant.
+/// Reads a constant. `None` if it has no name.
 pub(in crate::views) fn constant(
     findings: &mut Findings,
     value: Value<'_>,
@@ -124,7 +125,7 @@ fn typed(findings: &mut Findings, fhir_type: &str, value: Value<'_>, at: &Elemen
             findings.error(at, IssueType::Value, problem);
             None
         }
-        // Since R5 it is a string in JSON, for readers that keep numbers as floats.
+        // Since R5, JSON has an integer64 as a string, because some readers turn numbers into floats.
         "Integer64" => {
             let digits = match value.as_str() {
                 Some(digits) => digits.into_owned(),
@@ -159,7 +160,7 @@ fn number(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Op
     value.number().map(str::to_owned)
 }
 
-/// A value that JSON holds as a string.
+/// Reads a value that JSON has as a string.
 fn of_text(findings: &mut Findings, fhir_type: &str, text: String, at: &ElementPath<'_>) -> Option<Constant> {
     let problem = match fhir_type {
         "Date" => Temporal::date(&text).err(),
@@ -185,7 +186,7 @@ fn of_text(findings: &mut Findings, fhir_type: &str, text: String, at: &ElementP
     })
 }
 
-/// Whether a text has the form of its R4 type.
+/// Whether a string has the form of its R4 type.
 fn is_usual(fhir_type: &str, text: &str) -> bool {
     let hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit());
     match fhir_type {

@@ -1,5 +1,5 @@
-//! Findings: errors and warnings about a ViewDefinition, with their places. This file also collects them during a
-//! check.
+//! Findings: errors and warnings about a ViewDefinition, with their places. During a check, [`Findings`] collects
+//! them.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use crate::fhirpath::{FhirPathError, Position};
 /// An error or a warning about a place in a ViewDefinition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// `Error` if it prevents a run of the view. Otherwise `Warning`.
+    /// `Error` if it prevents a run of the view, else `Warning`.
     pub severity: Severity,
-    /// The finding's kind.
+    /// The kind of the problem, as a code of an OperationOutcome.
     pub code: IssueType,
     /// The place: `ViewDefinition.select[0].column[2].path`.
     pub at: String,
     /// The column that the finding concerns, if any.
     pub column: Option<String>,
-    /// The place inside the expression at `at`, if any.
+    /// The position inside the expression at `at`, if any.
     pub position: Option<Position>,
-    /// The problem as a text, without the place.
+    /// The problem, without the place.
     pub problem: String,
     /// Whether the finding is about a JSON name for which FHIRPath has another form.
     pub(in crate::views) is_of_json_name: bool,
@@ -28,7 +28,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding that prevents a run of the view.
+    /// Returns a finding that prevents a run of the view.
     pub(in crate::views) fn error(at: impl fmt::Display, code: IssueType, problem: impl Into<String>) -> Finding {
         Finding {
             severity: Severity::Error,
@@ -42,7 +42,7 @@ impl Finding {
         }
     }
 
-    /// A finding that does not prevent a run.
+    /// Returns a finding that does not prevent a run.
     pub(in crate::views) fn warning(at: impl fmt::Display, code: IssueType, problem: impl Into<String>) -> Finding {
         Finding {
             severity: Severity::Warning,
@@ -50,7 +50,7 @@ impl Finding {
         }
     }
 
-    /// A finding that an expression cannot be compiled.
+    /// Returns the finding that an expression cannot be compiled.
     pub(in crate::views) fn expression(at: impl fmt::Display, error: &FhirPathError) -> Finding {
         let code = match error {
             FhirPathError::UnknownFunction { .. } | FhirPathError::Unsupported { .. } => IssueType::NotSupported,
@@ -65,7 +65,7 @@ impl Finding {
         }
     }
 
-    /// The same finding about this column.
+    /// Returns the same finding, about this column.
     pub(in crate::views) fn of_column(self, column: &str) -> Finding {
         Finding {
             column: Some(column.to_owned()),
@@ -78,12 +78,13 @@ impl Finding {
         self.severity == Severity::Error
     }
 
-    /// Whether the finding may concern the rows. Missing properties and unmet profiles do not change rows.
+    /// Whether the finding may concern the rows. A missing property or an unmet profile does not change rows.
     pub fn is_about_rows(&self) -> bool {
         !self.is_of_missing_type && !matches!(self.code, IssueType::Required | IssueType::Invariant)
     }
 
-    /// The finding as an issue of an OperationOutcome. The place is the issue's expression, the sentence its details.
+    /// Returns the finding as an issue of an OperationOutcome. The place becomes the issue's expression, and the
+    /// message its details.
     pub fn issue(&self) -> Issue {
         Issue::new(self.severity, self.code, self.to_string()).expression(self.at.clone())
     }
@@ -98,7 +99,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A text without line breaks and other control characters, which a definition may put into messages.
+/// Escapes line breaks and other control characters, which a definition may bring into messages.
 fn on_one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -111,7 +112,7 @@ fn on_one_line(text: &str) -> String {
     line
 }
 
-/// The maximum number of findings kept for each severity. It bounds the answer to a hostile definition.
+/// The maximum number of findings that are kept for each severity. It limits the answer to a hostile definition.
 const KEPT: usize = 1000;
 
 /// Findings in the order in which they were found.
@@ -143,7 +144,7 @@ impl Findings {
         self.add(Finding::warning(at, code, problem));
     }
 
-    /// The number of errors.
+    /// Returns the number of errors, including those that were not kept.
     pub(in crate::views) fn errors(&self) -> usize {
         self.errors
     }

@@ -1,6 +1,6 @@
-//! The type of a column's values.
+//! The kinds of values that a column can have.
 
-/// The type of a column's values.
+/// The kind of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `true` and `false`.
@@ -11,6 +11,6 @@ pub enum Kind {
     Decimal,
     /// Text: strings and codes, and dates and times as written.
     Text,
-    /// Values of several kinds, each as a JSON token.
+    /// Values of different kinds, each as a JSON token.
     Any,
 }

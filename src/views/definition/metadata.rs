@@ -1,5 +1,5 @@
-//! Metadata of a ViewDefinition: its name, its status, its author, the profiles that it claims. Metadata changes no
-//! row, so most faults here are warnings.
+//! Checks the metadata of a ViewDefinition: its name, its status, its author, the profiles that it claims. Metadata
+//! changes no row, so most faults here are warnings.
 
 use super::element_path::ElementPath;
 use super::finding::Findings;
@@ -8,12 +8,12 @@ use super::read::{known, must_be, optional_text, present};
 use crate::columns::json::Value;
 use crate::fhir::outcome::IssueType;
 
-/// The profiles of ViewDefinition that a definition claims to follow.
+/// The profiles of ViewDefinition that a definition claims to meet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::views) struct Claims {
-    /// Every column has a type.
+    /// ShareableViewDefinition: every column has a type.
     pub(in crate::views) shareable: bool,
-    /// No column is a collection.
+    /// TabularViewDefinition: no column is a collection.
     pub(in crate::views) tabular: bool,
 }
 
@@ -29,7 +29,7 @@ enum Form {
     Own,
 }
 
-/// Every property of a ViewDefinition.
+/// All properties of a ViewDefinition, with their JSON types.
 const PROPERTIES: [(&str, Form); 42] = [
     ("resourceType", Form::Own),
     ("resourceDefinition", Form::Own),
@@ -75,15 +75,16 @@ const PROPERTIES: [(&str, Form); 42] = [
     ("where", Form::Own),
 ];
 
-/// The address of the type itself since the ballot of 3.0.
+/// The canonical URL of ViewDefinition itself, since the ballot of 3.0.
 const CANONICAL: &str = "http://hl7.org/fhir/StructureDefinition/ViewDefinition";
-/// The base addresses of SQL on FHIR's own profiles: since the ballot of 3.0, and before.
+/// The canonical URLs of SQL on FHIR's profiles begin with one of these: since the ballot of 3.0, and before.
 const BASES: [&str; 2] = [
     "http://hl7.org/fhir/uv/sql-on-fhir/StructureDefinition/",
     "https://sql-on-fhir.org/ig/StructureDefinition/",
 ];
 
-/// Checks everything that does not affect the rows. `None` if the text is not a ViewDefinition.
+/// Checks everything that does not affect the rows. Returns the claimed profiles, or `None` if the JSON is not a
+/// ViewDefinition.
 pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<Claims> {
     if !is_view_definition(findings, root, at) {
         return None;
@@ -103,7 +104,7 @@ pub(in crate::views) fn check(findings: &mut Findings, root: Value<'_>, at: &Ele
 }
 
 impl Form {
-    /// The expected form.
+    /// Returns a description of the expected form if a value does not have it.
     fn unmet(self, value: Value<'_>) -> Option<&'static str> {
         let objects = || value.is_array() && value.items().all(|item| item.is_object());
         let (met, wanted) = match self {
@@ -127,8 +128,8 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath
         }
         Some(value) => match value.as_str() {
             None => findings.error(place, IssueType::Structure, must_be("a string", value)),
-            // The forms before the ballot used the address of the logical model, because ViewDefinition was no resource
-            // yet.
+            // Before the ballot, ViewDefinition was not a resource, and `resourceType` was the URL of a logical
+            // model.
             Some(resource_type)
                 if resource_type == "ViewDefinition"
                     || resource_type.ends_with("/StructureDefinition/ViewDefinition") => {}
@@ -149,7 +150,7 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath
     true
 }
 
-/// The name. It becomes the name of a table or a file.
+/// Reads the name, which becomes the name of a table or a file.
 pub(in crate::views) fn name(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>) -> Option<String> {
     let name = optional_text(findings, root, at, "name")?;
     let place = at.property("name");

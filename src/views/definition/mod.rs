@@ -1,4 +1,4 @@
-//! ViewDefinitions: read, checked, and resolved against R4.
+//! Reads ViewDefinitions, checks them, and resolves them against R4.
 
 pub(super) mod advice;
 pub(super) mod check;

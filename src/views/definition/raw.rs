@@ -29,7 +29,7 @@ use super::read::{flag, known, list, must_be, objects, optional_text, present, r
 use crate::columns::json::{Tape, Value};
 use crate::fhir::outcome::IssueType;
 
-/// A ViewDefinition as written, without unreadable parts.
+/// A ViewDefinition as written. Parts that could not be read are left out.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Definition {
     pub(in crate::views) name: Option<String>,
@@ -54,7 +54,7 @@ pub(in crate::views) enum RawIteration {
     Each(Located),
     EachOrNull(Located),
     Repeat(Vec<Located>),
-    /// A property that could not be read.
+    /// An iteration that could not be read.
     Unknown,
 }
 
@@ -66,7 +66,7 @@ pub(in crate::views) struct RawSelect {
     pub(in crate::views) columns: Vec<RawColumn>,
     pub(in crate::views) selects: Vec<RawSelect>,
     pub(in crate::views) union: Vec<RawSelect>,
-    /// Whether all of the select could be read.
+    /// Whether the whole select could be read without an error.
     pub(in crate::views) whole: bool,
 }
 
@@ -90,14 +90,14 @@ pub(in crate::views) struct RawTag {
     pub(in crate::views) value: String,
 }
 
-/// The maximum nesting of `select`s. No real view comes near it, and recursion over it is safe.
+/// The maximum nesting of `select`s. No real view comes near it, and recursion to this depth is safe.
 const MAX_DEPTH: usize = 32;
 
 const SELECT: [&str; 6] = ["column", "select", "forEach", "forEachOrNull", "repeat", "unionAll"];
 const COLUMN: [&str; 7] = ["name", "path", "type", "collection", "description", "tag", "tags"];
 
 impl Definition {
-    /// Reads a definition. `None` if the text cannot be one.
+    /// Reads a definition. `None` if the text is not a JSON object or not a ViewDefinition.
     pub(in crate::views) fn parse(text: &[u8], findings: &mut Findings) -> Option<Definition> {
         let mut tape = Tape::new();
         let at = ElementPath::Root;
@@ -232,7 +232,7 @@ fn column(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Op
     })
 }
 
-/// The tags of a column: `tag`, or `tags`, as in the specification's example of a type hint.
+/// Reads the tags of a column: `tag`, and `tags` as in the specification's example of a type hint.
 fn tags(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, column: Option<&str>) -> Vec<RawTag> {
     let mut tags = Vec::new();
     for name in ["tag", "tags"] {
@@ -258,7 +258,7 @@ fn tags(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, column:
     tags
 }
 
-/// A text with its place.
+/// Reads a string together with its place.
 fn located(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Option<Located> {
     Some(Located {
         text: text(findings, value, at)?,
@@ -266,7 +266,7 @@ fn located(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> O
     })
 }
 
-/// A required text, with its place.
+/// Reads a required property that is a string, together with its place.
 fn required(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>, name: &str) -> Option<Located> {
     Some(Located {
         text: required_text(findings, value, at, name)?,

@@ -1,5 +1,5 @@
-//! Reads properties of JSON objects. A property that is missing or has the wrong JSON type becomes a finding with its
-//! place and is left out. So one fault does not hide the next.
+//! Reads properties of JSON objects. A property that is missing or has the wrong JSON type is left out and becomes a
+//! finding with its place. So one fault does not hide the next.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use crate::columns::json::{Kind, Value};
 use crate::fhir::nearest::did_you_mean;
 use crate::fhir::outcome::IssueType;
 
-/// A property that exists and is not null.
+/// Returns a property that exists and is not null.
 pub(in crate::views) fn present<'t>(value: Value<'t>, name: &str) -> Option<Value<'t>> {
     value.get(name).filter(|value| !value.is_null())
 }
 
-/// A text, if there is one.
+/// Reads an optional property that must be a string.
 pub(in crate::views) fn optional_text(
     findings: &mut Findings,
     value: Value<'_>,
@@ -24,7 +24,7 @@ pub(in crate::views) fn optional_text(
     text(findings, present(value, name)?, &at.property(name))
 }
 
-/// A required text.
+/// Reads a property that must be a string. Its absence is an error.
 pub(in crate::views) fn required_text(
     findings: &mut Findings,
     value: Value<'_>,
@@ -37,7 +37,7 @@ pub(in crate::views) fn required_text(
     optional_text(findings, value, at, name)
 }
 
-/// A value that must be a text and not empty.
+/// Reads a value that must be a string and not empty.
 pub(in crate::views) fn text(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Option<String> {
     let Some(text) = value.as_str() else {
         findings.error(at, IssueType::Structure, must_be("a string", value));
@@ -50,7 +50,7 @@ pub(in crate::views) fn text(findings: &mut Findings, value: Value<'_>, at: &Ele
     Some(text.into_owned())
 }
 
-/// A boolean, if there is one.
+/// Reads an optional property that must be a boolean.
 pub(in crate::views) fn flag(
     findings: &mut Findings,
     value: Value<'_>,
@@ -64,7 +64,7 @@ pub(in crate::views) fn flag(
     flag.as_bool()
 }
 
-/// The readable items of a list.
+/// Reads the items of an optional property that must be an array. Leaves out items for which `read` returns `None`.
 pub(in crate::views) fn list<T>(
     findings: &mut Findings,
     value: Value<'_>,
@@ -86,7 +86,7 @@ pub(in crate::views) fn list<T>(
         .collect()
 }
 
-/// The readable items of a list of objects.
+/// Reads the items of an optional property that must be an array of objects. Leaves out items that are not readable.
 pub(in crate::views) fn objects<T>(
     findings: &mut Findings,
     value: Value<'_>,
@@ -103,7 +103,7 @@ pub(in crate::views) fn objects<T>(
     })
 }
 
-/// A finding that a value has the wrong JSON type.
+/// Returns the message that a value has the wrong JSON type.
 pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
     let kind = match value.kind() {
         Kind::Null => "null",
@@ -116,10 +116,10 @@ pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
     format!("must be {wanted}, not {kind}")
 }
 
-/// Properties of any element that views ignore.
+/// The properties that any element may have and that views ignore.
 const IGNORED: [&str; 3] = ["id", "extension", "fhir_comments"];
 
-/// Reports properties that `what` does not define, and duplicates.
+/// Warns about properties that `what` does not define. Reports an error for each property that occurs twice.
 pub(in crate::views) fn known(
     findings: &mut Findings,
     value: Value<'_>,

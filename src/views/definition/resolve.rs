@@ -1,6 +1,6 @@
-//! Turns the raw definition into a view: compiles expressions in their contexts and assigns output columns. Checks that
-//! names are valid and unique, and that the branches of a `unionAll` agree. After a fault it checks the other parts as
-//! far as possible.
+//! Turns the raw definition into a view: compiles expressions in their contexts and assigns output columns. Checks
+//! that names are valid and unique, and that the branches of a `unionAll` agree. After an error, it still checks the
+//! other parts as far as possible.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(in crate::views) fn resolve(
         findings,
     };
     let filters: Vec<Option<Filter>> = definition.wheres.iter().map(|filter| resolver.filter(filter)).collect();
-    // Drop the leaves of the filters, because the scan reads these itself.
+    // Drop the leaves of the filters. The view's own leaves are those of its selects.
     resolver.leaves.clear();
     let (mut selects, mut columns) = (Vec::new(), Vec::new());
     for select in &definition.selects {
@@ -115,7 +115,7 @@ fn resource_type(name: Option<&str>, findings: &mut Findings) -> Option<TypeId> 
     type_id
 }
 
-/// The constants, and the names of constants whose values could not be read.
+/// Returns the constants, and the names of constants whose values could not be read.
 fn constants(definition: &Definition, findings: &mut Findings) -> (HashMap<String, Constant>, HashSet<String>) {
     let (mut constants, mut unreadable, mut met) = (HashMap::new(), HashSet::new(), HashSet::new());
     for constant in &definition.constants {
@@ -163,7 +163,7 @@ struct Resolver<'f> {
     terminology: Option<Arc<Terminology>>,
     names: Names,
     leaves: LeafSet,
-    /// The total size of the expressions.
+    /// The number of parts of all expressions together.
     parts: usize,
     findings: &'f mut Findings,
 }
@@ -179,7 +179,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Compiles an expression. An error becomes a finding.
+    /// Compiles an expression. An error becomes a finding. In an unknown context, only checks the grammar and returns
+    /// `None`.
     fn compile(&mut self, expression: &Located, column: Option<&str>, context: Context<'_>) -> Option<Program> {
         let context = match context {
             Context::Resource => self.type_id.map(|type_id| (type_id, None)),
@@ -210,7 +211,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Reports that an expression cannot be compiled, unless the cause was reported before.
+    /// Reports that an expression cannot be compiled, unless the cause is a constant whose error was reported before.
     fn failed(&mut self, at: &str, column: Option<&str>, error: &FhirPathError) {
         if let FhirPathError::UnknownConstant { name, .. } = error
             && self.unreadable.contains(name)
@@ -249,7 +250,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Resolves a select and its columns. Its slots begin at `base`. Parts with errors are left out.
+    /// Resolves a select. Also returns its columns, which fill output slots from `base` on. Cells with errors are
+    /// left out.
     fn select(&mut self, raw: &RawSelect, context: Context<'_>, base: usize) -> (Select, Vec<Placed>) {
         let iteration = raw
             .iteration
@@ -284,7 +286,7 @@ impl Resolver<'_> {
         (select, columns)
     }
 
-    /// Resolves the branches of a union. All branches fill the same slots.
+    /// Resolves the branches of a union. All branches fill the same output slots.
     fn union(&mut self, raw: &[RawSelect], context: Context<'_>, base: usize) -> (Vec<Select>, Vec<Placed>) {
         let mut branches = Vec::new();
         let mut agreed: Option<Vec<Placed>> = None;
@@ -301,7 +303,8 @@ impl Resolver<'_> {
         (branches, agreed.unwrap_or_default())
     }
 
-    /// The iteration, and a program whose output items are the context of everything inside it.
+    /// Resolves an iteration. Also returns a program whose output items are the contexts of everything inside the
+    /// select.
     fn iteration(&mut self, raw: &RawIteration, context: Context<'_>) -> Option<(Iteration, Program)> {
         let (expression, or_null) = match raw {
             RawIteration::Each(expression) => (expression, false),
@@ -344,7 +347,7 @@ impl Resolver<'_> {
                 self.parts += first.parts() + next.parts();
                 advice::json_names([first, next], &path.at, None, self.findings);
                 if first.is_statically_empty() && next.is_statically_empty() {
-                    // An element need not exist for all item types. But this expression is empty for all of them, so
+                    // An expression need not work on all types of items. But this one is empty on all of them, so
                     // compile it without leniency to find out why.
                     match compile(&path.text, self.type_id?, &self.options(on)) {
                         Ok(program) => advice::iteration(&program, &path.at, self.findings),

@@ -1,5 +1,5 @@
-//! SQL types in the notation of ISO/IEC 9075: how to read a column's tag `ansi/type`, the SQL type of each FHIR type
-//! without a tag, and the Arrow (and so Parquet) type of each SQL type. Text formats do not use SQL types, so their
+//! SQL types in the notation of ISO/IEC 9075: parses a column's tag `ansi/type`, and maps FHIR types without a tag to
+//! SQL types, and SQL types to Arrow types (and so to Parquet types). Text formats do not use SQL types, so their
 //! values keep their written form.
 
 use std::fmt;
@@ -23,7 +23,7 @@ pub enum SqlType {
     Decimal {
         /// The maximum number of digits.
         precision: u8,
-        /// How many of them are after the decimal point.
+        /// The number of digits after the decimal point.
         scale: u8,
     },
     /// `REAL`.
@@ -38,19 +38,19 @@ pub enum SqlType {
     Date,
     /// `TIME`.
     Time,
-    /// `TIMESTAMP`, with a time zone or in UTC.
+    /// `TIMESTAMP WITH TIME ZONE`, or `TIMESTAMP` in UTC.
     Timestamp {
         /// Whether the type has a time zone.
         zone: bool,
     },
 }
 
-/// The default precision and scale of a decimal: the maximum number of digits, and about half of them after the decimal
-/// point.
+/// The precision and scale of a decimal without arguments: the maximum number of digits, and about half of them after
+/// the decimal point.
 const WIDEST: (u8, u8) = (38, 18);
 
 impl SqlType {
-    /// The type of this name, if output supports it.
+    /// Parses the name of a SQL type with its arguments. `None` if typed output does not support the type.
     pub(in crate::views) fn parse(text: &str) -> Option<SqlType> {
         let upper = text.to_ascii_uppercase();
         let (name, arguments) = match upper.split_once('(') {
@@ -80,7 +80,7 @@ impl SqlType {
                 Some(..=24) => SqlType::Real,
                 _ => SqlType::Double,
             }),
-            // `CHARACTER` without a length is one character.
+            // `CHARACTER` without a length is a single character.
             ["CHARACTER" | "CHAR" | "NCHAR"] | ["NATIONAL", "CHARACTER" | "CHAR"] => {
                 one().map(|length| SqlType::Text(Some(length.unwrap_or(1))))
             }
@@ -105,7 +105,7 @@ impl SqlType {
         }
     }
 
-    /// The type of a column without a tag: the specification's mapping of FHIR types.
+    /// Returns the SQL type of a column without a tag, as the specification maps FHIR types.
     pub(in crate::views) fn of(kind: Kind, fhir_type: Option<&str>) -> SqlType {
         let name = fhir_type.map(|fhir_type| fhir_type.rsplit('/').next().unwrap_or(fhir_type));
         let name = name.map(|name| name.strip_prefix("FHIR.").unwrap_or(name));
@@ -119,7 +119,7 @@ impl SqlType {
         }
     }
 
-    /// Whether values of a kind can have this type at all.
+    /// Whether any value of a kind can have this type.
     pub(in crate::views) fn suits(self, kind: Kind) -> bool {
         let number = matches!(
             self,
@@ -138,7 +138,7 @@ impl SqlType {
         }
     }
 
-    /// The type in Arrow.
+    /// Returns the Arrow type.
     pub(in crate::views) fn data_type(self) -> DataType {
         match self {
             SqlType::Boolean => DataType::Boolean,
@@ -188,7 +188,8 @@ fn decimal(arguments: &[u32]) -> Option<SqlType> {
     ((1..=38).contains(&precision) && scale <= precision).then_some(SqlType::Decimal { precision, scale })
 }
 
-/// A type with a declared precision of seconds. The engine stores microseconds.
+/// Returns a type that may have a precision of seconds as its argument. The precision is ignored, because typed
+/// output has microseconds. `None` for more arguments.
 fn seconds(arguments: &[u32], sql_type: SqlType) -> Option<SqlType> {
     match arguments {
         [] | [_] => Some(sql_type),
@@ -263,7 +264,7 @@ mod tests {
             (Kind::Decimal, Some("integer64"), "BIGINT"),
             (Kind::Integer, Some("positiveInt"), "INTEGER"),
             (Kind::Any, None, "CHARACTER VARYING"),
-            // If a column's values differ from its declared type, its SQL type follows the values.
+            // The declared FHIR type is an instant, but the values are booleans. The SQL type follows the values.
             (Kind::Boolean, Some("instant"), "BOOLEAN"),
         ] {
             assert_eq!(SqlType::of(kind, fhir_type).to_string(), shown);

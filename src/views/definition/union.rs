@@ -7,19 +7,20 @@ use super::kind::Kind;
 use super::sql_type::SqlType;
 use crate::fhir::outcome::IssueType;
 
-/// A known column of the output, and the place of its definition.
+/// A column of the output, and the place of its definition. `column` is `None` if the column has an error.
 pub(in crate::views) struct Placed {
     pub(in crate::views) at: String,
     pub(in crate::views) name: String,
     pub(in crate::views) column: Option<Column>,
-    /// Whether the column's path never yields a value. Such a column agrees with any other column.
+    /// Whether the column has no declared type and its path never yields a value. Such a column agrees with any other
+    /// column.
     pub(in crate::views) empty: bool,
     /// Whether a tag declares its SQL type.
     pub(in crate::views) tagged: bool,
 }
 
-/// Merges the columns of a union. `agreed` comes from earlier branches, `columns` from the branch at `at`. A difference
-/// becomes a finding.
+/// Merges the columns of a union's branches. `agreed` comes from the earlier branches, and `columns` from the branch
+/// at `at`. A difference becomes a finding.
 pub(in crate::views) fn agree(
     agreed: Vec<Placed>,
     columns: Vec<Placed>,
@@ -41,7 +42,7 @@ pub(in crate::views) fn agree(
     pairs.map(|(first, other)| joined(first, other, findings)).collect()
 }
 
-/// The column that can hold the values of both.
+/// Returns the column that can hold the values of both. A difference becomes a finding.
 fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
     let (Some(one), Some(another)) = (&mut first.column, &other.column) else {
         return first;

@@ -1,5 +1,6 @@
-//! Limits the memory of one evaluation of a select tree: rows, bytes of text, and cells. A cell is a row number. Each
-//! row has one cell for each part that has its own row numbers. The limits are checked before anything is allocated.
+//! Limits the memory of one evaluation of a select tree: rows, bytes of text, and cells. A cell is one stored row
+//! number. Each row has a cell for each part of the tree that has row numbers of its own. The limits are checked
+//! before anything is allocated.
 
 use std::cell::Cell;
 
@@ -7,16 +8,16 @@ use super::super::error::RunError;
 
 /// The maximum number of rows that any part of a view may have.
 const ROWS: usize = 1 << 20;
-/// The maximum number of cells that all parts of a view may have together.
+/// The maximum number of cells of all parts of a view together.
 const CELLS: usize = 1 << 22;
-/// The maximum bytes of text that the branches of a union may have together. They are copied at once.
+/// The maximum number of bytes of text of all branches of a union together. They are copied at once.
 pub(in crate::views) const UNION_TEXT: usize = 1 << 27;
-/// The maximum bytes of text that all rows may have together. They are copied in portions.
+/// The maximum number of bytes of text of all rows of an evaluation together. They are copied in portions.
 pub(in crate::views) const TEXT: usize = 1 << 30;
-/// About how many bytes of text go into one portion of the output.
+/// The approximate number of bytes of text in one portion of the output.
 pub(in crate::views) const PORTION_TEXT: usize = 1 << 24;
 
-/// The remaining budget.
+/// What is left of the limits of one evaluation.
 #[derive(Debug)]
 pub(in crate::views) struct Budget {
     rows: usize,
@@ -35,12 +36,12 @@ impl Budget {
         }
     }
 
-    /// The maximum number of rows of any part.
+    /// Returns the maximum number of rows of any part.
     pub(in crate::views) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The maximum number of items in a column's values.
+    /// Returns the maximum number of items in a column's values.
     pub(in crate::views) fn values(&self) -> usize {
         CELLS
     }
@@ -50,8 +51,8 @@ impl Budget {
         rows <= self.rows
     }
 
-    /// Takes cells for `parts` parts of this many rows. Cells are never returned: a row number that is copied at each
-    /// level of a tree counts each time.
+    /// Takes the cells of `parts` parts with this many rows each. An error if that exceeds a limit. Cells are never
+    /// given back: a row number that is copied at each level of a tree counts each time.
     pub(in crate::views) fn take(&self, rows: usize, parts: usize) -> Result<(), RunError> {
         let left = rows
             .checked_mul(parts)

@@ -1,5 +1,5 @@
-//! Finds the resource on which a view fails. Expressions run over whole batches, so an error has no resource. The batch
-//! is halved until one resource is left that fails.
+//! Finds the resource that causes an error of a view. Expressions run over whole batches, so their errors name no
+//! resource. The batch is halved until it has only one resource, which still fails.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 
@@ -7,11 +7,11 @@ use super::super::error::RunError;
 use crate::fhir::reference::is_id;
 use crate::fhir::{TypeId, facts};
 
-/// The column with the resources' ids.
+/// The column of the resources' ids.
 pub(in crate::views) const ID: &str = "id";
 
-/// The error with the resource that causes it. `check` evaluates a part of the batch. The error stays as it is if the
-/// batch has no ids, or if the error has other causes than a resource.
+/// Returns the error together with the resource that causes it. `check` evaluates a part of the batch. Returns the
+/// error as it is if the batch has no ids, or if no single resource causes the error.
 pub(in crate::views) fn named(
     error: RunError,
     type_id: TypeId,

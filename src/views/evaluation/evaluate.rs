@@ -1,5 +1,5 @@
-//! Evaluates a view's select tree over a batch of resources. Each expression runs once for the whole batch, on its
-//! context's items. The result is row numbers. The output copies the values of these rows, portion by portion.
+//! Evaluates a view's select tree over a batch of resources. Each expression runs once for the whole batch, on the
+//! items of its context. The result is row numbers. The output copies the values of these rows, portion by portion.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use super::repeat;
 use super::values::gather;
 use crate::fhirpath::{Collection, Focus, Offsets, Program, Work, WorkBudget};
 
-/// Rows of the output per batch.
+/// The maximum number of rows in a batch of the output.
 const BATCH: usize = 8192;
 
-/// The rows of a batch of resources, in portions. If nested lists multiply to very many rows, the batch is split, so
-/// that memory stays bounded.
+/// The rows of a batch of resources, in portions. If nested lists multiply to very many rows, the resources are
+/// evaluated in smaller parts, so that memory stays bounded.
 #[derive(Debug)]
 pub struct BatchRows {
     view: Arc<View>,
     filters: bool,
     work: Arc<Work>,
-    /// Resources that are not evaluated yet. The next ones are last.
+    /// Resources that are not evaluated yet. The last batch comes next.
     left: Vec<RecordBatch>,
     relation: Option<Relation>,
     /// An upper bound for the bytes of text in any row of the relation.
@@ -36,7 +36,7 @@ pub struct BatchRows {
 }
 
 impl View {
-    /// The rows of a batch of its resource's table. `filters` says whether to apply the view's `where` first.
+    /// Returns the rows of a batch of the view's resources. `filters` says whether to apply the view's `where` first.
     pub fn rows(self: &Arc<View>, batch: RecordBatch, filters: bool) -> BatchRows {
         BatchRows {
             view: self.clone(),
@@ -49,7 +49,8 @@ impl View {
         }
     }
 
-    /// The error with the resource that causes it. Searching for this resource does not count as work of the run.
+    /// Returns the error together with the resource that causes it. The search for this resource does not count as
+    /// work of the run.
     fn named(&self, error: RunError, batch: &RecordBatch, filters: bool) -> RunError {
         culprit::named(error, self.resource, batch, |part| {
             let work = Work::over(part, self.parts, &WorkBudget::default());
@@ -79,7 +80,7 @@ impl View {
 }
 
 impl BatchRows {
-    /// The rows of the next resources. `None` after the last.
+    /// Evaluates the next resources. `None` after the last.
     fn relation(&mut self) -> Result<Option<Relation>, RunError> {
         while let Some(batch) = self.left.pop() {
             match self.view.relation(&batch, self.filters, &self.work) {
@@ -132,7 +133,7 @@ impl BatchRows {
 impl Iterator for BatchRows {
     type Item = Result<RecordBatch, RunError>;
 
-    /// The next rows. `None` after an error.
+    /// Returns the next rows. After an error, returns `None`.
     fn next(&mut self) -> Option<Self::Item> {
         let portion = self.portion();
         if portion.is_err() {
@@ -143,14 +144,14 @@ impl Iterator for BatchRows {
     }
 }
 
-/// Walks a select tree.
+/// Evaluates a select tree.
 struct Evaluator<'v> {
     columns: &'v [Column],
     budget: Budget,
 }
 
 impl Evaluator<'_> {
-    /// A select's rows for each context of the focus.
+    /// Returns a select's rows for each context of the focus.
     fn select(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
         let Some(iteration) = &select.iteration else {
             return self.body(select, focus);
@@ -160,7 +161,7 @@ impl Evaluator<'_> {
             .lift(&counts, focus.len(), iteration.or_null, &self.budget)
     }
 
-    /// The items of an iteration, and how many each context has.
+    /// Returns the items of an iteration as contexts, and the number of items of each context of `focus`.
     fn enter(&self, iteration: &Iteration, focus: &Focus) -> Result<(Focus, Counts), RunError> {
         match &iteration.steps {
             Steps::Each(program) => {
@@ -172,7 +173,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The contents of a select, for each of its contexts.
+    /// Returns the rows of a select's contents for each of its contexts, after its iteration.
     fn body(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
         let contexts = focus.len();
         self.budget.take(contexts, select.cells.len())?;
@@ -218,7 +219,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The items of an iteration, if the budget has room for as many rows.
+/// Returns the items that an expression yields. An error if there are more than the budget has rows.
 pub(in crate::views) fn run(
     program: &Program,
     focus: &Focus,
@@ -248,7 +249,7 @@ mod tests {
     use crate::columns::shred::{Shredder, SystemValues};
     use crate::fhir::facts;
 
-    /// Each batch had its own `now()`, so the rows of a long run disagreed on the time.
+    /// With a `now()` of each batch, the rows of a long run would disagree on the time.
     #[test]
     fn now_is_one_moment_in_all_batches() {
         let view = r#"{"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",

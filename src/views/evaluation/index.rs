@@ -1,10 +1,10 @@
-//! Row numbers, with marks for rows that have no value.
+//! Lists of row numbers. Two special numbers stand for rows without a value.
 
 use std::sync::Arc;
 
-/// The value in place of a row number if there is no row, and so no value.
+/// Stands in place of a row number if there is no row. The value is null.
 pub(in crate::views) const NONE: u32 = u32::MAX;
-/// Marks a row of an iteration without items, in place of a row number. Its values are null, and its `%rowIndex` is 0.
+/// Stands in place of a row number for an iteration without items. The value is null, and that of `%rowIndex` is 0.
 pub(in crate::views) const NOTHING_FOUND: u32 = u32::MAX - 1;
 
 /// Row numbers, one for each row.
@@ -29,7 +29,7 @@ impl Index {
         }
     }
 
-    /// The index for rows that `outer` selects among the rows of `self`.
+    /// Returns the numbers of the rows that `outer` selects from the rows of `self`.
     pub(super) fn through(&self, outer: &Arc<[u32]>) -> Index {
         match self {
             Index::Same => Index::At(outer.clone()),

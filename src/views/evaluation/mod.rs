@@ -1,4 +1,4 @@
-//! The select tree over a batch of resources.
+//! Evaluates the select tree of a view over a batch of resources.
 
 pub(super) mod budget;
 pub(super) mod culprit;

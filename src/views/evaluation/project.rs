@@ -13,7 +13,7 @@ use super::super::view::{Cell, Iteration, Select, Steps, View};
 use crate::fhir::storage::LeafSet;
 
 impl View {
-    /// The view with these columns only, by their indexes, in this order.
+    /// Returns the view with only the columns at these indexes, in this order.
     pub fn project(&self, columns: &[usize]) -> View {
         let selects: Vec<Select> = self
             .selects
@@ -35,21 +35,22 @@ impl View {
         }
     }
 
-    /// The schema of its columns with their SQL types.
+    /// Returns the schema of the columns with their SQL types.
     pub fn typed_schema(&self) -> SchemaRef {
         let typed = output::typed_schema(&self.columns);
         let plain = |field: &FieldRef| Arc::new(Field::new(field.name(), field.data_type().clone(), true));
         Arc::new(Schema::new(typed.fields().iter().map(plain).collect::<Vec<_>>()))
     }
 
-    /// Its rows with values of their SQL types; `schema` is [`View::typed_schema`].
+    /// Converts rows of the view to the SQL types of its columns. `schema` is [`View::typed_schema`].
     pub fn typed(&self, schema: &SchemaRef, rows: &RecordBatch) -> Result<RecordBatch, RunError> {
         output::typed(&self.columns, schema, rows)
     }
 }
 
 impl Select {
-    /// `None` if the rest has no columns and yields exactly one row for each context.
+    /// Restricts a select to these columns. `None` if what is left has no columns and yields exactly one row for each
+    /// context.
     fn project(&self, columns: &[usize]) -> Option<Select> {
         let cell = |cell: &Cell| {
             let slot = columns.iter().position(|at| *at == cell.slot)?;
@@ -63,7 +64,7 @@ impl Select {
                 .iter()
                 .filter_map(|select| select.project(columns))
                 .collect(),
-            // A branch without columns still yields rows.
+            // Keep a branch without columns, because it still yields rows.
             union: self.union.iter().map(|branch| branch.project_rows(columns)).collect(),
         };
         let is_neutral = select.iteration.is_none()
@@ -73,7 +74,7 @@ impl Select {
         (!is_neutral).then_some(select)
     }
 
-    /// The same for a branch of a union. Such a branch counts even if it has only rows and no columns.
+    /// Restricts a branch of a union to these columns. Keeps the branch even if it has only rows and no columns.
     fn project_rows(&self, columns: &[usize]) -> Select {
         self.project(columns).unwrap_or(Select {
             iteration: None,
@@ -83,7 +84,7 @@ impl Select {
         })
     }
 
-    /// Adds the leaves that its expressions read. Returns `false` if they are unknown for some expression.
+    /// Adds the leaves that the select's expressions read. Returns `false` if they are unknown for some expression.
     fn add_leaves(&self, leaves: &mut LeafSet) -> bool {
         match &self.iteration {
             Some(Iteration {

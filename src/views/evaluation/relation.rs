@@ -1,6 +1,6 @@
-//! Rows as row numbers: the result of a select tree before any value is copied. Sibling selects multiply their rows.
-//! Branches of a union follow each other. The rows of an iteration become rows of its context. All of this computes
-//! with numbers alone.
+//! Rows as row numbers: the result of a select tree before values are copied to the output. Sibling selects multiply
+//! their rows. The branches of a union follow each other. The rows of an iteration become rows of its context. All
+//! this computes with row numbers. Only a union copies values.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::budget::{Budget, UNION_TEXT};
 use super::index::{Index, NONE, NOTHING_FOUND};
 use super::values::Gathered;
 
-/// How many rows each context has.
+/// Assigns rows to contexts.
 #[derive(Clone, Debug)]
 pub(in crate::views) enum Counts {
     /// One row for each context.
@@ -43,7 +43,7 @@ impl Counts {
     }
 }
 
-/// A column of the output over some context's rows.
+/// The values of an output column in the rows of one context.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Part {
     pub(in crate::views) slot: usize,
@@ -51,16 +51,17 @@ pub(in crate::views) struct Part {
     pub(in crate::views) is_row_index: bool,
 }
 
-/// Columns with values in the same context, and for each row of the relation its row in that context.
+/// Columns whose values come from the same context. `index` has for each row of the relation the number of its row
+/// there.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Group {
     pub(in crate::views) parts: Vec<Part>,
     pub(in crate::views) index: Index,
-    /// Whether this is the context of the current select, and not of an iteration inside it.
+    /// Whether this is the context of the current select, and not that of an iteration inside it.
     pub(in crate::views) own: bool,
 }
 
-/// Rows for each context, as columns of row numbers.
+/// The rows of each context, as columns of row numbers.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Relation {
     pub(in crate::views) counts: Counts,
@@ -68,13 +69,13 @@ pub(in crate::views) struct Relation {
 }
 
 impl Relation {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(in crate::views) fn rows(&self) -> usize {
         self.counts.rows()
     }
 
-    /// For each of `contexts` contexts, every combination of the parts' rows. The last part's rows change fastest. An
-    /// error if they exceed the budget.
+    /// Returns for each context every combination of the parts' rows. The rows of the last part change fastest.
+    /// `contexts` is the number of contexts. An error if the rows exceed the budget.
     pub(in crate::views) fn product(
         contexts: usize,
         mut parts: Vec<Relation>,
@@ -108,7 +109,7 @@ impl Relation {
                 .ok_or(RunError::TooManyRows)?;
             starts.push(total as u32);
         }
-        // If only one part has several rows per context, its row numbers stay as they are.
+        // If only one part has several rows per context, the product has its rows, so its row numbers need no copy.
         let keeps = |part: &Relation| several == 1 && matches!(part.counts, Counts::Starts(_));
         let made = parts.iter().filter(|part| !keeps(part)).map(|part| part.groups.len());
         budget.take(total, made.sum())?;
@@ -117,7 +118,7 @@ impl Relation {
         let mut groups = Vec::new();
         for place in 0..parts.len() {
             let outer: Arc<[u32]> = match (&parts[place].counts, several) {
-                // This is the only part with several rows per context. It alone decides the rows of the product.
+                // This is the only part with several rows per context, so its rows are the rows of the product.
                 (Counts::Starts(_), 1) => {
                     groups.append(&mut parts[place].groups);
                     continue;
@@ -137,8 +138,8 @@ impl Relation {
         Ok(Relation { counts, groups })
     }
 
-    /// Lifts the relation from items to the contexts of those items. `items` counts the items of each context. With
-    /// `or_null` a context without items gets a row.
+    /// Turns the rows of an iteration's items into rows of the contexts that contain the items. `items` says which
+    /// items each context has. With `or_null`, a context without items gets one row.
     pub(in crate::views) fn lift(
         self,
         items: &Counts,
@@ -192,7 +193,8 @@ impl Relation {
         })
     }
 
-    /// For each context the first branch's rows, then the second's, and so on. All branches fill the same slots.
+    /// Returns for each context the rows of the first branch, then those of the second, and so on. All branches fill
+    /// the same slots.
     pub(in crate::views) fn union(
         contexts: usize,
         branches: Vec<Relation>,
@@ -244,7 +246,7 @@ impl Relation {
         })
     }
 
-    /// The slots that the relation fills, in order, and whether each is `%rowIndex`.
+    /// Returns the slots that the relation fills, in order, each with a flag for `%rowIndex`.
     fn slots(&self) -> Vec<(usize, bool)> {
         let parts = self.groups.iter().flat_map(|group| &group.parts);
         let mut slots: Vec<(usize, bool)> = parts.map(|part| (part.slot, part.is_row_index)).collect();
@@ -252,7 +254,7 @@ impl Relation {
         slots
     }
 
-    /// The values of a slot in a range of rows.
+    /// Returns the values of a slot in a range of rows.
     pub(in crate::views) fn column(&self, slot: usize, rows: Range<usize>) -> Result<ArrayRef, RunError> {
         let mut found = self
             .groups
@@ -282,13 +284,13 @@ impl Relation {
     }
 }
 
-/// Zeros of the same number and type as the values.
+/// Returns as many zeros as there are values, of the type of the values.
 fn zeros(values: &ArrayRef) -> Result<ArrayRef, RunError> {
     let zeros: ArrayRef = Arc::new(arrow::array::Int32Array::from_value(0, values.len()));
     Ok(arrow::compute::cast(&zeros, values.data_type())?)
 }
 
-/// The context of each row.
+/// Returns the context of each row.
 fn parents_of(counts: &Counts, contexts: usize) -> Vec<u32> {
     let mut parents = Vec::with_capacity(counts.rows());
     for context in 0..contexts {
@@ -297,7 +299,7 @@ fn parents_of(counts: &Counts, contexts: usize) -> Vec<u32> {
     parents
 }
 
-/// For each row of the product, the row of one of its parts.
+/// Returns for each row of a product the row of the part at `place`.
 fn cycle(counts: &Counts, parts: &[Relation], place: usize, contexts: usize) -> Vec<u32> {
     let mut rows = Vec::with_capacity(counts.rows());
     for context in 0..contexts {
@@ -323,7 +325,7 @@ mod tests {
 
     use super::*;
 
-    /// A relation with one column, which numbers its rows.
+    /// Returns a relation with one column, which numbers its rows.
     fn numbered(slot: usize, counts: &[u32]) -> Relation {
         let mut starts = vec![0];
         counts

@@ -1,8 +1,8 @@
-//! `repeat`: evaluates the expressions on a context, then on their results, and so on. After each item come the items
-//! found on it.
+//! `repeat`: evaluates the expressions on a context, then on their results, and so on. Each item is followed by the
+//! items that were found on it.
 //!
-//! Elements that contain themselves have as many columns as the data is deep, so a view with `repeat` reads everything
-//! below its start.
+//! An element that contains itself has as many levels of columns as the data, so a view with `repeat` reads
+//! everything below the context.
 
 use super::super::definition::raw::Located;
 use super::super::error::RunError;
@@ -14,13 +14,13 @@ use crate::fhir::TypeId;
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::fhirpath::{Collection, CompileOptions, FhirPathError, Focus, Program, compile};
 
-/// The maximum depth to which items are followed: deeper than JSON may nest.
+/// The maximum depth to which items are followed. It exceeds the depth that JSON may have.
 const MAX_LEVELS: usize = 128;
-/// The maximum number of steps until no further type is found.
+/// The maximum number of rounds in which further types of items are looked for.
 const MAX_TYPE_STEPS: usize = 8;
 
-/// Compiles the expressions. The second result is a program whose output types are those of all items that `repeat` may
-/// find. It is the context of everything inside the `repeat`. An error comes with the place of its expression.
+/// Compiles the expressions. The second result is a program whose output types are those of all items that `repeat`
+/// may find. It is the context of everything inside the `repeat`. An error comes with the place of its expression.
 pub(in crate::views) fn resolve(
     paths: &[Located],
     type_id: TypeId,
@@ -28,7 +28,7 @@ pub(in crate::views) fn resolve(
     context: Option<&Program>,
     leaves: &mut LeafSet,
 ) -> Result<(Iteration, Program), (String, FhirPathError)> {
-    // An expression may lead to further items from some items and not from others.
+    // Compile leniently, because an expression may exist on some types of items and not on others.
     let everything = |_| Some(vec![EVERYTHING]);
     let compiled = |text: &str, context: Option<&Program>| -> Result<Program, FhirPathError> {
         compile(
@@ -80,7 +80,8 @@ pub(in crate::views) fn resolve(
     ))
 }
 
-/// The items found, in order, as contexts. An error if they exceed the budget.
+/// Returns the items that `repeat` finds, in order, as contexts, and the number of items of each context of `focus`.
+/// An error if they exceed the budget.
 pub(in crate::views) fn enter(
     first: &[Program],
     next: &[Program],
@@ -119,16 +120,16 @@ pub(in crate::views) fn enter(
     Ok((focus.merge(&foci, &order, places), Counts::Starts(starts)))
 }
 
-/// The items found one level below the contexts of another level.
+/// The items that were found on the items one level above. The first level is found on the contexts.
 struct Level {
     focus: Focus,
-    /// The index of the first item for each context of the level above.
+    /// For each context of the level above, the index of its first item.
     starts: Vec<usize>,
 }
 
 impl Level {
-    /// The items that the programs yield on the contexts of the level above. For each context they are in the order of
-    /// the programs.
+    /// Finds the items that the programs yield on the contexts of the level above. Those of one context are in the
+    /// order of the programs.
     fn below(programs: &[Program], above: &Focus, at: &str, budget: &Budget) -> Result<Level, RunError> {
         let found = programs
             .iter()
@@ -152,7 +153,7 @@ impl Level {
     }
 }
 
-/// Adds every item that was found on a context. Each item is followed by the items that were found on it.
+/// Adds every item that was found on a context to `order`. Each item is followed by the items that were found on it.
 fn emit(levels: &[Level], level: usize, context: usize, order: &mut Vec<(usize, usize)>) {
     let Some(here) = levels.get(level) else { return };
     for item in here.starts[context]..here.starts[context + 1] {

@@ -1,6 +1,6 @@
-//! The values of a column's expression as an Arrow array, and for each row of the column's context a slot of this
-//! array. Values that already have the output's form are not copied here. The output copies them once, when all row
-//! numbers are known.
+//! Returns the values of a column's expression as an Arrow array, with the slot of each row of the column's context
+//! in this array. Values that already have the output's form are not copied here. The output copies them once, when
+//! all row numbers are known.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use super::super::error::RunError;
 use super::index::{Index, NONE};
 use crate::fhirpath::{Collection, Items, Values};
 
-/// A column's values over the rows of a context.
+/// A column's values in the rows of a context. `slots` has for each row the slot of its value in `source`.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Gathered {
     pub(in crate::views) source: ArrayRef,
     pub(in crate::views) slots: Index,
 }
 
-/// The values of `collection`, one for each of its rows, or a list for each if the column is a collection.
+/// Returns the value of each row of `collection`, or a list of values for each row if the column is a collection.
 pub(in crate::views) fn gather(column: &Column, collection: &Collection) -> Result<Gathered, RunError> {
     if column.collection {
         lists(column, collection)
@@ -100,7 +100,7 @@ fn lists(column: &Column, collection: &Collection) -> Result<Gathered, RunError>
     })
 }
 
-/// The column of the items, if it has the output's form already.
+/// Returns the column of the items, if its values already have the form of the output.
 fn native(kind: Kind, items: &Items) -> Option<ArrayRef> {
     let text = |text: &Option<arrow::array::StringArray>| Some(Arc::new(text.clone()?) as ArrayRef);
     match (kind, items.values()) {
@@ -114,7 +114,7 @@ fn native(kind: Kind, items: &Items) -> Option<ArrayRef> {
     }
 }
 
-/// All items of a collection, converted one by one.
+/// Converts all items of a collection, one by one.
 fn converted(column: &Column, collection: &Collection) -> Result<ArrayRef, RunError> {
     let items = (0..collection.len()).map(|item| collection.item(item));
     Ok(match column.kind {
@@ -147,7 +147,7 @@ fn converted(column: &Column, collection: &Collection) -> Result<ArrayRef, RunEr
     })
 }
 
-/// An item's value in the column's kind. `None` for an element without a value.
+/// Converts an item to the kind of the column. `None` for an element without a value.
 fn value<'i, T>(
     column: &Column,
     items: &'i Items,
@@ -188,7 +188,7 @@ fn integer(items: &Items, item: usize) -> Option<i32> {
     items.integer(item).or_else(|| items.text(item)?.parse().ok())
 }
 
-/// A JSON number with its written digits.
+/// Returns a number as written.
 fn decimal(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     match items.integer(item) {
         Some(integer) => Some(integer.to_string().into()),
@@ -205,7 +205,7 @@ fn text(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     })
 }
 
-/// A value as a JSON token.
+/// Returns a value as a JSON token.
 fn token(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     let text = text(items, item)?;
     match Kind::of_items(items.item_type())? {

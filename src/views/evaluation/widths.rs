@@ -1,5 +1,5 @@
-//! Computes the bytes of text in rows. A text that occurs once in a resource may occur in very many rows. It uses row
-//! numbers and lengths, and copies no text.
+//! Computes the bytes of text in rows from row numbers and lengths, without copying text. A text that occurs once in
+//! a resource may occur in very many rows.
 
 use std::ops::Range;
 
@@ -10,13 +10,14 @@ use super::index::{NONE, NOTHING_FOUND};
 use super::relation::Relation;
 
 impl Relation {
-    /// A bound on the text of any row.
+    /// Returns an upper bound for the bytes of text in any row.
     pub(in crate::views) fn longest_row(&self) -> usize {
         let parts = self.groups.iter().flat_map(|group| &group.parts);
         parts.map(|part| longest(&part.values.source)).sum()
     }
 
-    /// How many of `rows` fit into this many bytes of text. At least one if there are any.
+    /// Returns how many of `rows`, from the first on, fit into this many bytes of text. At least one, if there are
+    /// any.
     pub(in crate::views) fn fitting(&self, rows: Range<usize>, bytes: usize) -> usize {
         let mut left = bytes;
         for row in rows.clone() {
@@ -62,7 +63,7 @@ impl Relation {
     }
 }
 
-/// The bytes of text of a value.
+/// Returns the bytes of text of a value.
 fn width(values: &ArrayRef, slot: usize) -> usize {
     match values.data_type() {
         DataType::Utf8 => values.as_string::<i32>().value_length(slot) as usize,
@@ -108,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Five rows of 3, 0, 3, 5 and 1 bytes, in a text and in a list of texts.
+    /// Returns five rows with 3, 0, 3, 5 and 1 bytes, in a column of texts and a column of lists of texts.
     fn relation() -> Relation {
         let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("aa"), None, Some("b")]));
         let items: ArrayRef = Arc::new(StringArray::from(vec!["c", "dd", "e"]));

@@ -1,5 +1,5 @@
-//! Views over resources that are not in a lake. Documents are read in groups. The rows of each group are computed
-//! together.
+//! Evaluates views over resources that are not in a lake. Documents are read in groups. The rows of each group are
+//! computed together.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use super::reader::{Document, Pick, Reader};
 use crate::fhir::TypeId;
 use crate::plan::{Pace, Part, Parts, Prefetch};
 
-/// The minimum bytes of documents for a thread. Smaller documents are grouped.
+/// The number of bytes of documents at which a group is large enough for a thread.
 const GROUP_BYTES: usize = 1 << 20;
 /// The maximum number of documents in a group.
 const GROUP: usize = 4096;
 
 impl Rows {
-    /// The rows of a view over documents, in their order.
+    /// Returns the rows of a view over documents, in the order of the documents.
     pub fn of_documents<D: Document + 'static>(
         view: Arc<View>,
         documents: impl Iterator<Item = D> + Send + 'static,
@@ -43,8 +43,8 @@ impl Rows {
 }
 
 impl SharedRows {
-    /// The rows of several views, of any types, over documents that are read once: over all their resources, or over a
-    /// selection.
+    /// Returns the rows of several views, of any resource types, over documents that are read once. If there is a
+    /// `pick`, only the resources that it selects count.
     pub fn of_documents<D: Document + 'static>(
         views: Vec<Arc<View>>,
         documents: impl Iterator<Item = D> + Send + 'static,
@@ -70,10 +70,10 @@ impl SharedRows {
     }
 }
 
-/// The results of a batch of documents.
+/// The results for one batch of resources.
 type Results<T> = Box<dyn Iterator<Item = Result<T, RunError>> + Send>;
 
-/// The results of some documents. The thread that runs the part reads them.
+/// Returns the results for some documents. The thread that runs the part also reads the documents.
 fn part<D: Document + 'static, T: Send + 'static>(
     documents: Vec<D>,
     reader: Arc<Reader>,
@@ -83,8 +83,8 @@ fn part<D: Document + 'static, T: Send + 'static>(
     Box::pin(futures::stream::iter(batches.flat_map(rows)))
 }
 
-/// Computes the results of the parts ahead. The source of documents may wait until earlier documents are released, so
-/// parts may block their threads.
+/// Runs the parts ahead of the consumer. The iterator of documents may wait until earlier documents are dropped, so a
+/// part may block its thread.
 fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> Batches<T> {
     let pace = Pace {
         first_here: is_few(limit),
@@ -93,7 +93,7 @@ fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> 
     Prefetch::new(parts, pace).boxed()
 }
 
-/// Documents in groups large enough for a thread, in order.
+/// Combines documents to groups that are large enough for a thread, in order.
 fn groups<D: Document>(mut documents: impl Iterator<Item = D>) -> impl Iterator<Item = Vec<D>> {
     std::iter::from_fn(move || {
         let (mut group, mut bytes) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Resources outside any lake.
+//! Reads resources that are not in a lake.
 
 pub(super) mod memory;
 pub(super) mod reader;

@@ -1,7 +1,8 @@
-//! Reads documents into batches of resources. It reads the properties that views name, and checks and skips all others.
+//! Reads documents into batches of resources. It reads the properties that views need, and checks and skips all
+//! others.
 //!
-//! A document is a resource, a Bundle (its entries count) or lines of either. One pass over a text serves several
-//! views, of one type or of several.
+//! A document is a resource, a Bundle (its entries' resources count, too) or several of these as lines. One pass over
+//! a text serves several views, of one type or of several.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,14 +20,14 @@ use crate::fhir::{TypeId, facts};
 
 /// The maximum number of resources in a batch.
 const BATCH: usize = 4096;
-/// The approximate bytes of JSON in a batch.
+/// The number of bytes of text at which a batch is full.
 const BATCH_BYTES: usize = 16 << 20;
-/// The property that names the type of a resource.
+/// The property that holds the type of a resource.
 const TYPE: &str = "resourceType";
-/// The type whose entries hold resources.
+/// The resource type whose entries contain resources.
 const BUNDLE: &str = "Bundle";
 
-/// Why a resource is refused.
+/// Why a document or a resource is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The text is not JSON.
@@ -37,13 +38,13 @@ pub enum Refused {
     Shape(String),
 }
 
-/// A text with resources. It also receives the refusals.
+/// A text with resources. It also receives the errors.
 pub trait Document: Send {
-    /// The text: one JSON document, or several as lines.
+    /// Returns the text: one JSON document, or several as lines.
     fn text(&self) -> &[u8];
-    /// Whether every line is its own document.
+    /// Whether each line is a JSON document of its own.
     fn is_lines(&self) -> bool;
-    /// Reports a part that was left out. It begins at `offset` in the text.
+    /// Reports that a part was left out. The position of the part or of its error is `offset`, in bytes of the text.
     fn refuse(&self, offset: usize, reason: Refused);
 }
 
@@ -51,18 +52,18 @@ pub trait Document: Send {
 pub trait Pick: Send + Sync {
     /// Whether this resource is selected.
     fn takes(&self, type_id: TypeId, resource: Value<'_>) -> bool;
-    /// The root properties of such resources that it reads.
+    /// Returns the properties at the root of a resource of this type that `takes` reads.
     fn reads(&self, type_id: TypeId) -> Vec<&'static str>;
 }
 
-/// The leaves that views read, and the tools to read them. The next group of documents reuses the tools.
+/// Reads what some views need of documents. The tools of a thread are reused for its next group of documents.
 pub struct Reader {
     pick: Option<Arc<dyn Pick>>,
     clips: Vec<Clip>,
-    /// For each clip, whether it needs the resources' text.
+    /// For each clip, whether a view needs the resources' own JSON text.
     texts: Vec<bool>,
     choice: Choice,
-    /// The index of the clip for Bundles.
+    /// The index of the clip for Bundles, if a view reads Bundles.
     bundles: Option<usize>,
     idle: Mutex<Vec<Tools>>,
 }
@@ -72,25 +73,26 @@ pub struct Reader {
 struct Tools {
     /// The selections by type, in the order of the clips. The one for Bundles comes last, unless a view reads Bundles.
     choice: Choice,
-    /// The selection that reads only the entries of a Bundle.
+    /// The selection that reads only the places of a Bundle's entries.
     bundles: Choice,
     tape: Tape,
     shredders: Vec<Shredder>,
 }
 
 impl Reader {
-    /// A reader for views. Views of one type share a batch with the columns of all of them.
+    /// Returns a reader for views. Views of the same type share batches, which have the columns that any of them
+    /// needs.
     pub fn new<'v>(views: impl IntoIterator<Item = &'v View>) -> Reader {
         Reader::picking(views, None)
     }
 
-    /// The same, for selected resources only.
+    /// Returns a reader for views that uses only the resources that `pick` selects. Without `pick`, it uses all.
     pub fn picking<'v>(views: impl IntoIterator<Item = &'v View>, pick: Option<Arc<dyn Pick>>) -> Reader {
         let mut leaves: Vec<(TypeId, LeafSet)> = Vec::new();
         for view in views {
             let mut wanted = view.leaves().clone();
             wanted.extend(view.filter_leaves());
-            // An error names its resource.
+            // Read the id, so that an error can name the resource.
             wanted.insert(ID.to_owned());
             match leaves.iter_mut().find(|(type_id, _)| *type_id == view.resource()) {
                 Some((_, leaves)) => leaves.extend(wanted),
@@ -100,7 +102,8 @@ impl Reader {
         Reader::of_leaves(leaves, pick)
     }
 
-    /// A reader for these columns of these types, each type once. The leaf [`TEXT`] requests the resources' own text.
+    /// Returns a reader for these leaves of these types. Each type occurs once. The leaf [`TEXT`] requests the JSON
+    /// text of the resources.
     pub fn of_leaves(mut leaves: Vec<(TypeId, LeafSet)>, pick: Option<Arc<dyn Pick>>) -> Reader {
         for (type_id, leaves) in &mut leaves {
             let reads = pick.iter().flat_map(|pick| pick.reads(*type_id));
@@ -130,7 +133,7 @@ impl Reader {
         }
     }
 
-    /// The batches of documents, in the order of the documents. Each batch has one type.
+    /// Returns the batches of documents. Each batch has resources of one type, in the order of the documents.
     pub fn batches<D: Document>(self: Arc<Reader>, documents: Vec<D>) -> Batches<D> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let tools = idle.unwrap_or_else(|| Tools {
@@ -168,7 +171,7 @@ impl std::fmt::Debug for Reader {
     }
 }
 
-/// The part of a Bundle to read: the positions of its entries' resources.
+/// Returns the selection for a Bundle: the positions of its entries' resources.
 fn entries() -> Selection {
     let mut selection = Selection::new();
     let entry = selection.object([("resource", Take::Scalar)]);
@@ -190,9 +193,9 @@ pub struct Batches<D: Document> {
 #[derive(Debug)]
 struct OpenDocument<D> {
     document: D,
-    /// Where the next line begins.
+    /// The position at which the next line begins.
     at: usize,
-    /// The resources of a Bundle that are not read yet.
+    /// The positions of a Bundle's resources that are not read yet.
     entries: VecDeque<Range<usize>>,
 }
 
@@ -231,7 +234,7 @@ impl<D: Document> Batches<D> {
         }
     }
 
-    /// Returns the tools for the next group of documents.
+    /// Puts the tools back for the next group of documents.
     fn hand_back(&mut self) {
         if let Some(tools) = self.tools.take() {
             let mut idle = self.reader.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -243,7 +246,7 @@ impl<D: Document> Batches<D> {
 impl<D: Document> Iterator for Batches<D> {
     type Item = Result<(TypeId, RecordBatch), RunError>;
 
-    /// The next batch. `None` after an error.
+    /// Returns the next batch. After an error, returns `None`.
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.advance();
         if batch.is_err() {
@@ -253,7 +256,7 @@ impl<D: Document> Iterator for Batches<D> {
     }
 }
 
-/// Reads until a batch is ready.
+/// Reads documents until a batch is ready.
 struct Turn<'b> {
     reader: &'b Reader,
     tools: &'b mut Tools,
@@ -295,8 +298,8 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Reads a JSON text that begins at `offset` of its document: a resource, or a Bundle if there is a place for its
-    /// entries.
+    /// Reads a JSON text that begins at `offset` of its document. With `entries`, the text may be a Bundle, and the
+    /// positions of its resources are added to `entries`.
     fn text<D: Document>(
         &mut self,
         document: &D,
@@ -350,8 +353,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Reads the whole text, if a part that is not needed has a duplicate property. Only the whole resource shows
-    /// whether that is an error.
+    /// Parses a whole text again, because an unneeded property occurs twice in an object. Only the whole resource
+    /// shows whether that is an error.
     #[cold]
     fn whole<D: Document>(&mut self, document: &D, offset: usize, text: &[u8], bundle: bool) -> Result<(), RunError> {
         let Tools { tape, shredders, .. } = &mut *self.tools;
@@ -390,7 +393,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Ends the open batches.
+    /// Finishes the batches that are not full.
     fn finish(&mut self) -> Result<(), RunError> {
         for (clip, shredder) in self.reader.clips.iter().zip(&mut self.tools.shredders) {
             if !shredder.is_empty() {
@@ -429,7 +432,7 @@ fn store(
 
 fn push(shredder: &mut Shredder, resource: Value<'_>, with_text: bool) -> Result<(), ShredError> {
     let id = resource.get_str("id").unwrap_or_default();
-    // Views read columns; few ask for the text.
+    // Store the text only if a view reads it, which is rare.
     let system = SystemValues::outside(&id, if with_text { resource.raw() } else { "" });
     shredder.push(&system, resource)
 }

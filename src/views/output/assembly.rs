@@ -9,14 +9,14 @@ use super::super::error::RunError;
 use super::super::view::View;
 use super::{Format, ParquetWriter, Rest, SpoolRoom, TextColumn, TextFormat};
 
-/// Rows that a worker computed. For a text format, with their text.
+/// Rows that a worker computed, and their text if the format is a text format.
 pub(in crate::views) struct Computed {
     batch: RecordBatch,
     text: Option<Vec<u8>>,
 }
 
 impl Computed {
-    /// The rows, and their text in `form`.
+    /// Converts rows to text, if `form` is a text format.
     pub(in crate::views) fn new(
         view: &View,
         form: Option<TextFormat>,
@@ -27,7 +27,7 @@ impl Computed {
     }
 }
 
-/// Bytes of the output, and how many rows they have.
+/// Bytes of the output, and the number of rows in them.
 pub(in crate::views) struct Piece {
     pub(in crate::views) bytes: Vec<u8>,
     pub(in crate::views) rows: usize,
@@ -49,8 +49,8 @@ enum Form {
 }
 
 impl Assembly {
-    /// Begins an output of at most `limit` rows. `share` outputs are written at the same time. `room` limits rows that
-    /// wait.
+    /// Begins an output of at most `limit` rows. `share` outputs are written at the same time and divide the memory.
+    /// `room` limits the bytes of rows that wait for their Parquet types.
     pub(in crate::views) fn new(
         view: Arc<View>,
         format: Format,
@@ -73,21 +73,21 @@ impl Assembly {
         })
     }
 
-    /// Whether the output needs more rows.
+    /// Whether the output may take more rows.
     pub(in crate::views) fn wants_rows(&self) -> bool {
         self.left > 0
     }
 
-    /// The text before all rows.
+    /// Returns the text before all rows.
     pub(in crate::views) fn head(&self) -> Result<Vec<u8>, RunError> {
         match &self.form {
             Form::Text(form) => form.head(self.view.columns()),
-            // The Parquet writer returns its own header together with rows.
+            // The Parquet writer returns the header of the file together with rows.
             Form::Parquet(_) => Ok(Vec::new()),
         }
     }
 
-    /// Adds the next rows, up to the limit.
+    /// Writes the next rows, up to the limit.
     pub(in crate::views) fn add(&mut self, computed: Computed) -> Result<Piece, RunError> {
         let Computed { batch, text } = computed;
         let rows = batch.num_rows().min(self.left);
@@ -110,7 +110,7 @@ impl Assembly {
         Ok(Piece { bytes, rows })
     }
 
-    /// The text after all rows.
+    /// Ends the output. Returns what follows the rows.
     pub(in crate::views) fn finish(self) -> Result<Tail, RunError> {
         match self.form {
             Form::Text(form) => Ok(Tail::Text(Some(form.tail()))),
@@ -126,7 +126,7 @@ pub(in crate::views) enum Tail {
 }
 
 impl Tail {
-    /// The columns that are text although their FHIR type has a SQL type.
+    /// Returns the columns that are text in Parquet although their FHIR type has a SQL type.
     pub(in crate::views) fn texts(&self) -> &[TextColumn] {
         match self {
             Tail::Text(_) => &[],

@@ -6,15 +6,15 @@ use arrow::datatypes::Int32Type;
 use crate::views::definition::kind::Kind;
 use crate::views::error::RunError;
 
-/// A column's values, of the view's kind.
+/// The values of a column, by the column's kind.
 pub(super) enum Cells<'a> {
     Boolean(&'a BooleanArray),
     Integer(&'a Int32Array),
-    /// Text, quoted if the format requires it.
+    /// Texts. A format may put them in quotes.
     Text(&'a StringArray),
-    /// Numbers as written.
+    /// Numbers as written, which need no quotes.
     Number(&'a StringArray),
-    /// JSON tokens.
+    /// JSON tokens, of a column with values of different kinds.
     Token(&'a StringArray),
     List(&'a ListArray, Box<Cells<'a>>),
 }
@@ -44,7 +44,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The value as JSON.
+    /// Appends a value as JSON.
     pub(super) fn push_json(&self, row: usize, out: &mut Vec<u8>) {
         if self.is_null(row) {
             return out.extend_from_slice(b"null");
@@ -72,6 +72,6 @@ impl<'a> Cells<'a> {
 pub(super) fn push_integer(value: i32, out: &mut Vec<u8>) {
     use std::io::Write;
 
-    // Writing to a vector cannot fail.
+    // Writing to a vector does not fail.
     let _ = write!(out, "{value}");
 }

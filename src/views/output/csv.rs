@@ -1,5 +1,5 @@
-//! Rows as CSV (RFC 4180, with newlines as line ends). A missing value is an empty field. A collection is its JSON
-//! array.
+//! Writes rows as CSV (RFC 4180, with newlines as line ends). A missing value is an empty field. A collection is
+//! written as a JSON array.
 
 use arrow::array::RecordBatch;
 
@@ -7,7 +7,7 @@ use super::cell::{Cells, push_integer};
 use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
-/// The header line.
+/// Appends the header line.
 pub(super) fn push_header(columns: &[Column], out: &mut Vec<u8>) -> Result<(), RunError> {
     let mut writer = writer(out);
     writer
@@ -17,7 +17,7 @@ pub(super) fn push_header(columns: &[Column], out: &mut Vec<u8>) -> Result<(), R
     Ok(())
 }
 
-/// A batch's rows.
+/// Appends the rows of a batch.
 pub(super) fn push_records(columns: &[Column], batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), RunError> {
     let cells = columns
         .iter()
@@ -36,7 +36,7 @@ pub(super) fn push_records(columns: &[Column], batch: &RecordBatch, out: &mut Ve
     Ok(())
 }
 
-/// The text of a field.
+/// Returns the text of a field.
 fn field<'a>(cells: &'a Cells<'_>, row: usize, scratch: &'a mut Vec<u8>) -> &'a [u8] {
     scratch.clear();
     if cells.is_null(row) {
@@ -51,7 +51,7 @@ fn field<'a>(cells: &'a Cells<'_>, row: usize, scratch: &'a mut Vec<u8>) -> &'a 
             let token = array.value(row);
             match serde_json::from_str::<std::borrow::Cow<'_, str>>(token) {
                 Ok(text) => scratch.extend_from_slice(text.as_bytes()),
-                // Not a string: numbers and booleans look the same in every format.
+                // The token is not a string. Numbers and booleans look the same in every format.
                 Err(_) => return token.as_bytes(),
             }
         }

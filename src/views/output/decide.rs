@@ -1,6 +1,6 @@
-//! Decides the SQL type of a column without a tag `ansi/type` from the column's values: decimals of one scale, whole
-//! dates, moments. It decides after it has seen all values. If no such type holds the values without loss, they stay
-//! text.
+//! Decides the SQL type of a column without a tag `ansi/type`, by the column's values: decimals of one scale, dates
+//! with a day, or moments. Decides only after all values have been seen. If no such type holds them all without loss,
+//! they stay text.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use crate::views::definition::column::Column;
 use crate::views::definition::kind::Kind;
 use crate::views::definition::sql_type::SqlType;
 
-/// The maximum digits of a decimal in eight bytes, and of any decimal.
+/// The maximum number of digits of a decimal in eight bytes, and of any decimal.
 const PRECISIONS: [u8; 2] = [18, 38];
-/// The maximum number of decimals of a second in a moment.
+/// The maximum number of decimals that the seconds of a moment may have.
 const MICROSECONDS: usize = 6;
 
 /// The expected values of a column, by its FHIR type.
@@ -31,7 +31,7 @@ enum Wanted {
 /// Why a column is text although its FHIR type has a SQL type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyText {
-    /// A decimal with the digits of all values would need more than 38.
+    /// A decimal type for all values would need more than 38 digits.
     Digits,
     /// A date has no day, or no month.
     PartialDate,
@@ -39,7 +39,7 @@ pub enum WhyText {
     Precisions,
     /// A time has no zone.
     Zone,
-    /// A time has no seconds, a leap second, or more than six decimals.
+    /// A time has no seconds, has the leap second 60, or has more than six decimals.
     Seconds,
     /// A moment in UTC is not in the years 1 to 9999.
     Years,
@@ -61,11 +61,11 @@ impl fmt::Display for WhyText {
     }
 }
 
-/// The common properties of the values seen so far.
+/// What the values that were seen so far have in common.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     wanted: Wanted,
-    /// The maximum digits before and after the decimal point.
+    /// The maximum number of digits before and after the decimal point.
     digits: (i64, i64),
     dates: bool,
     moments: bool,
@@ -73,7 +73,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// For a column whose type depends on its values. `None` if the view or the FHIR type decides.
+    /// Returns the initial state for a column whose type depends on its values. `None` if the view or the FHIR type
+    /// decides the type.
     pub(super) fn of(column: &Column) -> Option<Seen> {
         if column.has_sql_tag() {
             return None;
@@ -101,7 +102,7 @@ impl Seen {
         })
     }
 
-    /// Looks at more values: texts, or lists of texts.
+    /// Looks at more values: strings, or lists of strings.
     pub(super) fn look(&mut self, array: &ArrayRef) {
         let items = array.as_list_opt::<i32>().map(|list| {
             let offsets = list.value_offsets();
@@ -120,7 +121,7 @@ impl Seen {
         }
     }
 
-    /// The type that holds all values seen so far, or the reason why no type does.
+    /// Returns the type that holds all values seen so far, or the reason why there is none.
     pub(super) fn decided(&self) -> Result<SqlType, WhyText> {
         if let Some(why) = self.why {
             return Err(why);
@@ -143,7 +144,7 @@ impl Seen {
         })
     }
 
-    /// Why this value and the earlier ones do not have one type.
+    /// Looks at a value. Returns the reason if this value and the earlier ones have no common type.
     fn fault(&mut self, text: &str) -> Option<WhyText> {
         match self.wanted {
             Wanted::Decimal => {
@@ -198,24 +199,25 @@ impl Seen {
     }
 }
 
-/// The length of `2020-01-01`.
+/// The length of a date such as `2020-01-01`.
 const DATE_LENGTH: usize = 10;
 /// The first and the last microsecond of the years 1 to 9999, the range of Parquet's readers.
 const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
-/// Whether the time at `at` has the second 60. No Parquet type can hold that.
+/// Whether the time that begins at `at` has the second 60, which no Parquet type can hold.
 fn has_leap_second(text: &str, at: usize) -> bool {
     text.get(at + 6..at + 8) == Some("60")
 }
 
-/// How many digits a number has before and after the decimal point without an exponent.
+/// Returns the numbers of digits that a number has before and after the decimal point when written without an
+/// exponent.
 fn digits(text: &str) -> Option<(i64, i64)> {
     Decimal::parse(text).ok()?;
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let exponent: i64 = exponent.parse().ok()?;
     let mantissa = mantissa.trim_start_matches('-');
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // A zero has no digits before the decimal point, wherever the point is moved.
+    // A zero has no digits before the decimal point, whatever the exponent is.
     let whole = match whole {
         "0" if exponent <= 0 => 0,
         "0" if fraction.bytes().all(|digit| digit == b'0') => 0,
@@ -224,7 +226,7 @@ fn digits(text: &str) -> Option<(i64, i64)> {
     Some((whole, (fraction.len() as i64 - exponent).max(0)))
 }
 
-/// How many decimals the seconds of a text have.
+/// Returns the number of decimals that the seconds of a text have.
 fn decimals(text: &str) -> usize {
     let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
     fraction.bytes().take_while(u8::is_ascii_digit).count()

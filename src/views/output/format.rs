@@ -1,30 +1,31 @@
-//! The output formats of rows.
+//! The formats in which rows are written.
 
-/// The output format of rows.
+/// The format in which rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Comma-separated values.
     Csv {
-        /// Whether the first line names the columns.
+        /// Whether the first line has the names of the columns.
         header: bool,
     },
     /// One JSON array of objects.
     Json,
     /// One JSON object per line.
     Ndjson,
-    /// Apache Parquet. Decimals, dates and times have SQL types if all values of a column fit one.
+    /// Apache Parquet. Decimals, dates and times have a SQL type if it fits all values of the column.
     Parquet,
-    /// Apache Parquet with decimals, dates and times as text, except columns with a tag.
+    /// Apache Parquet with decimals, dates and times as text, except in columns with a tag `ansi/type`.
     ParquetText,
 }
 
 impl Format {
-    /// The format of this name (`csv`, `json`, `ndjson`, `parquet`, `parquet-text`) or media type. CSV has a header.
+    /// Returns the format with this name (`csv`, `json`, `ndjson`, `parquet`, `parquet-text`) or media type. CSV has
+    /// a header.
     pub fn parse(name: &str) -> Option<Format> {
         let essence = name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase();
         Some(match essence.as_str() {
             "csv" | "text/csv" => Format::Csv { header: true },
-            // A plus sign in a query value reads as a space.
+            // In the value of a query parameter, a plus sign is decoded as a space.
             "json" | "application/json" | "application/fhir+json" | "application/fhir json" => Format::Json,
             "ndjson"
             | "application/ndjson"
@@ -37,7 +38,7 @@ impl Format {
         })
     }
 
-    /// The format's media type.
+    /// Returns the format's media type.
     pub fn media_type(self) -> &'static str {
         match self {
             Format::Csv { header: true } => "text/csv; charset=utf-8; header=present",

@@ -1,4 +1,4 @@
-//! Rows as JSON objects.
+//! Writes rows as JSON objects.
 
 use arrow::array::RecordBatch;
 
@@ -6,7 +6,8 @@ use super::cell::Cells;
 use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
-/// Writes a batch's rows as objects separated by `between`. Every column is present. A missing value is null.
+/// Appends the rows of a batch as objects with `between` between them. Every object has all columns. A missing value
+/// is null.
 pub(super) fn push_objects(
     columns: &[Column],
     batch: &RecordBatch,

@@ -1,6 +1,7 @@
-//! Writes rows as Parquet. A column with a tag `ansi/type` has that type. For other columns, the declared FHIR type and
-//! all values decide (`decide`). So rows wait in a spool until the last row has arrived. A field's metadata has the
-//! column's FHIR type, its tags, and the reason if the column is text.
+//! Writes rows as Parquet. A column with a tag `ansi/type` has the type that the tag names. The types of other
+//! columns depend on the declared FHIR type and may depend on all values (`decide`). If they do, the rows wait in a
+//! spool until the last row has arrived. A field's metadata has the column's FHIR type, its tags, and the reason if
+//! the column is text.
 
 use std::sync::Arc;
 
@@ -20,9 +21,10 @@ use crate::views::error::RunError;
 
 /// The maximum number of rows in a row group.
 const ROW_GROUP: usize = 131_072;
-/// The maximum bytes of all open row groups together. They are in memory until they are written.
+/// The maximum bytes of the open row groups of all writers that share the memory. A row group is in memory until it
+/// is written.
 const BYTES: usize = 96 << 20;
-/// The maximum bytes of rows in memory of all spools together.
+/// The maximum bytes of spooled rows in memory, for all writers that share the memory.
 const SPOOLED: usize = 16 << 20;
 
 /// The key in a field's metadata for the reason why its values are text.
@@ -31,32 +33,32 @@ const WHY_TEXT: &str = "why_text";
 /// A column that is text although its FHIR type has a SQL type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextColumn {
-    /// The column.
+    /// The column's name.
     pub name: String,
-    /// The reason.
+    /// Why the column is text.
     pub why: WhyText,
 }
 
-/// Writes batches as they arrive.
+/// A writer that takes batches as they arrive.
 pub(in crate::views) struct ParquetWriter {
     columns: Vec<Column>,
     schema: SchemaRef,
-    /// How many writers work at the same time.
+    /// The number of writers that share the memory.
     share: usize,
     form: Form,
 }
 
 enum Form {
-    /// The types are known.
+    /// All types are known.
     Known(Box<ArrowWriter<Vec<u8>>>),
-    /// The values decide some types. `seen` has the statistics of those columns so far.
+    /// Values decide the types of some columns. `seen` has what is known of the values of those columns.
     Open { seen: Vec<Option<Seen>>, spool: Spool },
 }
 
 impl ParquetWriter {
-    /// A writer. `share` writers work at the same time and divide the memory. With `as_text`, dates, times and decimals
-    /// without a tag are written as text. Otherwise their values decide the type, and the rows wait until it is known.
-    /// `room` limits the number of waiting rows.
+    /// Returns a writer. `share` writers work at the same time and divide the memory. With `as_text`, dates, times
+    /// and decimals without a tag are written as text. Otherwise their values decide the types, and the rows wait
+    /// until all values are known. `room` limits the bytes of waiting rows.
     pub(in crate::views) fn new(
         columns: &[Column],
         as_text: bool,
@@ -86,7 +88,7 @@ impl ParquetWriter {
         })
     }
 
-    /// Writes rows. Returns the bytes that are ready.
+    /// Takes rows. Returns the bytes that are ready, which may be none.
     pub(in crate::views) fn write(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, RunError> {
         let batch = typed::typed(&self.columns, &self.schema, batch)?;
         match &mut self.form {
@@ -103,7 +105,7 @@ impl ParquetWriter {
         }
     }
 
-    /// Ends the rows. Returns the remaining output, which is written on demand.
+    /// Ends the rows. The result writes the rest of the output when it is read.
     pub(in crate::views) fn finish(self) -> Result<Rest, RunError> {
         let (share, columns) = (self.share, self.columns);
         let (seen, spool) = match self.form {
@@ -127,17 +129,17 @@ impl ParquetWriter {
     }
 }
 
-/// The remaining output after the last row.
+/// The rest of the output after the last row has arrived.
 pub(in crate::views) struct Rest {
     batches: Box<dyn Iterator<Item = Result<RecordBatch, RunError>> + Send>,
-    /// `None` when all is written.
+    /// `None` after everything is written and after an error.
     writer: Option<Box<ArrowWriter<Vec<u8>>>>,
     share: usize,
     texts: Vec<TextColumn>,
 }
 
 impl Rest {
-    /// The columns that are text although their FHIR type has a SQL type.
+    /// Returns the columns that are text although their FHIR type has a SQL type.
     pub(in crate::views) fn texts(&self) -> &[TextColumn] {
         &self.texts
     }
@@ -146,7 +148,7 @@ impl Rest {
 impl Iterator for Rest {
     type Item = Result<Vec<u8>, RunError>;
 
-    /// The next bytes, never empty.
+    /// Returns the next bytes, which are never empty. After an error, returns `None`.
     fn next(&mut self) -> Option<Self::Item> {
         let mut writer = self.writer.take()?;
         for batch in self.batches.by_ref() {
@@ -163,15 +165,16 @@ impl Iterator for Rest {
     }
 }
 
-/// The columns whose types were decided by their values.
+/// The columns, with the types that their values decided.
 struct Retyped {
     schema: SchemaRef,
-    /// The columns with their types. `None` for columns that keep the type of the spool.
+    /// The columns whose values must be converted, with their types. `None` for a column that keeps its type in the
+    /// spool.
     columns: Vec<Option<Column>>,
 }
 
 impl Retyped {
-    /// The types that the seen values decide, and the columns that stay text.
+    /// Returns the types that the values decide, and the columns that stay text.
     fn new(columns: &[Column], seen: &[Option<Seen>]) -> (Retyped, Vec<TextColumn>) {
         let (mut fields, mut retyped, mut texts) = (Vec::new(), Vec::new(), Vec::new());
         for (column, seen) in columns.iter().zip(seen) {
@@ -202,7 +205,7 @@ impl Retyped {
         (retyped, texts)
     }
 
-    /// Rows of the spool with their types.
+    /// Converts rows of the spool to the decided types.
     fn of(&self, batch: &RecordBatch) -> Result<RecordBatch, RunError> {
         let arrays = self.columns.iter().zip(batch.columns());
         let arrays = arrays.map(|(column, array)| match column {

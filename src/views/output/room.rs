@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::views::error::RunError;
 
-/// The room for waiting rows that several runs share, for example all runs of a server.
+/// The common limit on the bytes of rows that wait in spools. Several runs share it, such as all runs of a server.
 #[derive(Debug)]
 pub struct SpoolRoom {
     used: AtomicU64,
-    /// Bytes of all runs.
+    /// The maximum bytes of all runs together.
     max: u64,
     /// The maximum bytes of one run.
     max_of_one: u64,
 }
 
 impl SpoolRoom {
-    /// Room for `max` bytes of all runs together, and for `max_of_one` bytes of one run.
+    /// Returns a limit of `max` bytes for all runs together and of `max_of_one` bytes for one run.
     pub fn new(max: u64, max_of_one: u64) -> Arc<SpoolRoom> {
         Arc::new(SpoolRoom {
             used: AtomicU64::new(0),
@@ -26,7 +26,7 @@ impl SpoolRoom {
     }
 }
 
-/// The bytes that one run has taken. Dropping this returns them.
+/// The bytes of one run's waiting rows. They no longer count against the limit when this is dropped.
 #[derive(Debug)]
 pub(super) struct Taken {
     /// `None` if there is no limit.
@@ -35,12 +35,12 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// A run without any bytes yet.
+    /// Returns the state of a run without waiting rows.
     pub(super) fn new(room: Option<Arc<SpoolRoom>>) -> Taken {
         Taken { room, bytes: 0 }
     }
 
-    /// Takes room for this many bytes.
+    /// Counts bytes of waiting rows. An error if they exceed the limit of the run or the common limit.
     pub(super) fn add(&mut self, bytes: usize) -> Result<(), RunError> {
         let bytes = bytes as u64;
         if let Some(room) = &self.room {
@@ -56,7 +56,7 @@ impl Taken {
         Ok(())
     }
 
-    /// Returns room for this many bytes.
+    /// Uncounts bytes of rows that no longer wait.
     pub(super) fn remove(&mut self, bytes: usize) {
         let bytes = (bytes as u64).min(self.bytes);
         self.bytes -= bytes;

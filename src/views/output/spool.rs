@@ -1,5 +1,5 @@
-//! Keeps batches until the last one has arrived: a few in memory, more in a temporary file without a name, sealed under
-//! a key in memory.
+//! Keeps batches until the last one has arrived: a few in memory, the others in a temporary file without a name. The
+//! file is sealed with a key that is only in memory.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ const ROWS: usize = 8_192;
 /// Batches of one schema, in order.
 pub(super) struct Spool {
     schema: SchemaRef,
-    /// The maximum bytes of batches in memory. More go to the file.
+    /// The maximum bytes of batches in memory. If they have more, all of them move to the file.
     max_bytes: usize,
     held: Vec<RecordBatch>,
     bytes: usize,
     file: Option<Parts>,
-    /// Position and length of each part of the file.
+    /// The position and the length of each part of the file.
     runs: Vec<(u64, usize)>,
-    /// The room that all these batches take, in memory and in the file.
+    /// The bytes of these batches in memory and in the file, as they count against the common limit.
     taken: Taken,
 }
 
@@ -56,7 +56,8 @@ impl Spool {
         Ok(())
     }
 
-    /// The batches, read back on demand. They keep their room until the last one is read.
+    /// Returns the batches. Those in the file are read when they are needed. All count against the common limit until
+    /// the iterator is dropped.
     pub(super) fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
         let Spool {
             held,
@@ -77,7 +78,7 @@ impl Spool {
         });
         let all = stored.chain(held.into_iter().map(Ok));
         all.inspect(move |_| {
-            // The closure owns the room, and is dropped with the iterator.
+            // The closure owns `taken`, so it is dropped together with the iterator.
             let _held = &taken;
         })
     }

@@ -1,5 +1,5 @@
-//! Stops a view's work from outside. Threads that compute rows stop when their consumer stops reading. A scan that
-//! finds no rows would not notice that, so it checks this flag.
+//! Stops a view's work from outside. Threads that compute rows also stop when their consumer stops reading. But a
+//! scan that finds no rows would not notice that, so it checks this flag.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,7 +14,7 @@ use futures::task::AtomicWaker;
 
 use super::super::error::RunError;
 
-/// Whether a view's rows are still wanted. Clones share the flag. After a request to stop, running work soon ends with
+/// Whether the consumer has requested a stop. Clones share the flag. After the request, running work soon ends with
 /// [`RunError::Stopped`].
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Shared>);
@@ -22,7 +22,7 @@ pub struct Stop(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     is_asked: AtomicBool,
-    /// Tasks that wait for batches. The batches may be computed elsewhere and may never arrive.
+    /// The wakers of tasks that wait for batches. Other threads compute these batches, which may never arrive.
     waiting: Mutex<Vec<Weak<AtomicWaker>>>,
 }
 
@@ -39,7 +39,7 @@ impl Stop {
         self.0.is_asked.load(Ordering::SeqCst)
     }
 
-    /// An error if a stop was requested.
+    /// Returns an error if a stop was requested.
     pub(in crate::views) fn check(&self) -> Result<(), RunError> {
         if self.is_asked() {
             Err(RunError::Stopped)
@@ -48,7 +48,7 @@ impl Stop {
         }
     }
 
-    /// The same batches. They end with an error after a stop was requested, even if no batch arrives.
+    /// Returns the same batches. After a stop was requested, they end with an error, even if no batch arrives.
     pub(in crate::views) fn ends(
         &self,
         mut batches: SendableRecordBatchStream,

@@ -1,5 +1,5 @@
-//! A text format in parts: text before all rows, the rows of a batch, text between batches, and text after all rows.
-//! Batches are converted independently, so several threads can do it.
+//! The parts of a text format: text before all rows, the rows of a batch, text between batches, and text after all
+//! rows. Each batch is converted on its own, so several threads can do it.
 
 use arrow::array::RecordBatch;
 
@@ -7,7 +7,7 @@ use super::{Format, csv, json};
 use crate::views::definition::column::Column;
 use crate::views::error::RunError;
 
-/// CSV, JSON or NDJSON.
+/// A format that is text: CSV, JSON or NDJSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views) enum TextFormat {
     Csv { header: bool },
@@ -16,7 +16,7 @@ pub(in crate::views) enum TextFormat {
 }
 
 impl TextFormat {
-    /// The format as text. `None` for Parquet.
+    /// Returns the text format for a format. `None` for Parquet.
     pub(in crate::views) fn of(format: Format) -> Option<TextFormat> {
         match format {
             Format::Csv { header } => Some(TextFormat::Csv { header }),
@@ -26,7 +26,7 @@ impl TextFormat {
         }
     }
 
-    /// The text before all rows.
+    /// Returns the text before all rows.
     pub(in crate::views) fn head(self, columns: &[Column]) -> Result<Vec<u8>, RunError> {
         let mut out = Vec::new();
         match self {
@@ -37,7 +37,7 @@ impl TextFormat {
         Ok(out)
     }
 
-    /// A batch's rows.
+    /// Returns the rows of a batch as text.
     pub(in crate::views) fn rows(self, columns: &[Column], batch: &RecordBatch) -> Result<Vec<u8>, RunError> {
         let mut out = Vec::with_capacity(batch.num_rows() * columns.len() * 16);
         match self {
@@ -53,7 +53,7 @@ impl TextFormat {
         Ok(out)
     }
 
-    /// The text between the rows of two batches.
+    /// Returns the text between the rows of two batches.
     pub(in crate::views) fn between(self) -> &'static [u8] {
         match self {
             TextFormat::Json => b",\n",
@@ -61,7 +61,7 @@ impl TextFormat {
         }
     }
 
-    /// The text after the rows.
+    /// Returns the text after all rows.
     pub(in crate::views) fn tail(self) -> &'static [u8] {
         match self {
             TextFormat::Json => b"]",

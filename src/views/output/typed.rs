@@ -1,7 +1,7 @@
-//! Converts values to their columns' SQL types, for formats with types. A value that its type cannot hold is an error
-//! that names column and type. A decimal is rounded to the scale of its type, half away from zero, as SQL casts it. A
-//! moment without a zone counts as UTC. In a TIMESTAMP without time zone a moment is converted to UTC. A DATE of a date
-//! and time is the written date.
+//! Converts values to their columns' SQL types, for formats with types. If a type cannot hold a value, the error
+//! names the column and the type. A decimal is rounded to the scale of its type, half away from zero, as SQL does. A
+//! moment without a zone counts as UTC. A TIMESTAMP without time zone holds the moment in UTC. A DATE holds the date
+//! as it is written, even if a time follows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::views::error::RunError;
 
 const DAY: i64 = 86_400_000_000;
 
-/// The schema of typed rows.
+/// Returns the schema of typed rows.
 pub(in crate::views) fn schema(columns: &[Column]) -> SchemaRef {
     Arc::new(Schema::new(columns.iter().map(Column::typed_field).collect::<Vec<_>>()))
 }
 
-/// The rows with their values typed.
+/// Converts rows to the SQL types of their columns.
 pub(in crate::views) fn typed(
     columns: &[Column],
     schema: &SchemaRef,
@@ -43,12 +43,13 @@ pub(in crate::views) fn typed(
     Ok(RecordBatch::try_new_with_options(schema.clone(), arrays, &options)?)
 }
 
-/// A column's values, or lists of them, with their SQL types.
+/// Converts a column's values, or lists of them, to the column's SQL type.
 pub(super) fn array(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
     let Some(list) = array.as_list_opt::<i32>() else {
         return values(column, array);
     };
-    // Rows beyond the limit are not converted, because their values need not fit the type.
+    // Convert only the items of this slice. Others belong to rows beyond the limit, and their values need not fit the
+    // type.
     let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
     let items = list.values().slice(first as usize, (last - first) as usize);
     let values = values(column, &items)?;
@@ -60,7 +61,7 @@ pub(super) fn array(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunEr
     Ok(Arc::new(ListArray::try_new(field, offsets, values, nulls)?))
 }
 
-/// The written values of a column.
+/// The values of a column in their written form.
 enum Written<'a> {
     Boolean(&'a BooleanArray),
     Integer(&'a Int32Array),
@@ -111,7 +112,7 @@ fn values(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
     })
 }
 
-/// The values as a SQL type. `None` if one of them does not fit.
+/// Converts values to a SQL type. `None` if one of them does not fit.
 fn build(sql_type: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<ArrayRef> {
     macro_rules! built {
         ($builder:expr, $convert:expr) => {{
@@ -168,7 +169,8 @@ fn build(sql_type: SqlType, array: &dyn Array, written: &Written<'_>) -> Option<
     })
 }
 
-/// A number times 10^scale with at most `precision` digits, rounded half away from zero unless it must be exact.
+/// Returns a number times 10^scale, rounded half away from zero. `None` if it has more than `precision` digits or,
+/// with `exact`, if it would need rounding.
 fn scaled(text: &str, precision: u8, scale: u8, exact: bool) -> Option<i128> {
     Decimal::parse(text).ok()?;
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -182,7 +184,7 @@ fn scaled(text: &str, precision: u8, scale: u8, exact: bool) -> Option<i128> {
         .chain(fraction.bytes())
         .map(|digit| digit - b'0')
         .collect();
-    // How many digits are before the decimal point after scaling.
+    // The number of digits before the decimal point after scaling.
     let kept = whole.len() as i64 + exponent.parse::<i64>().ok()? + i64::from(scale);
     let limit = 10i128.pow(u32::from(precision));
     let mut number: i128 = 0;
@@ -221,14 +223,14 @@ fn binary(text: &str) -> Option<Vec<u8>> {
     base64::engine::general_purpose::STANDARD.decode(compact).ok()
 }
 
-/// Days since 1970 of a whole date, or of the written date of a date and time.
+/// Returns the days from 1970 to a date that has a day. For a dateTime with a time, uses the date as written.
 fn date(text: &str) -> Option<i32> {
     Temporal::date_time(text).ok()?;
     let date = Temporal::date(text.get(..10)?).ok()?;
     i32::try_from(date.start.div_euclid(DAY)).ok()
 }
 
-/// A moment in microseconds since 1970. For a date, its first moment.
+/// Returns a moment in microseconds since 1970. For a date that has a day, returns its first moment.
 fn moment(text: &str) -> Option<i64> {
     let moment = Temporal::date_time(text).ok()?;
     (moment.precision >= Precision::Day).then_some(moment.start)

@@ -1,5 +1,5 @@
-//! Output of rows: batches in order, cut at a limit, written in a format piece by piece. The threads that run plans
-//! write several batches at once.
+//! Writes the rows of a view: takes batches in order, cuts them at a limit, and writes them in a format, piece by
+//! piece. The threads that run plans convert several batches at once.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::{Format, SpoolRoom, TextFormat};
 use crate::parallel::processors;
 use crate::plan::{Waiting, apart};
 
-/// The maximum number of rows that the consumer's own thread writes. Other threads could write text that nobody reads.
+/// The maximum limit up to which the consumer's own thread converts the rows. Other threads would convert rows that
+/// the consumer may never read.
 const FEW_ROWS: usize = 10_000;
 
-/// The results, in order. Computation begins with the first read.
+/// A stream of results, in order. The computation begins when the first one is read.
 pub(in crate::views) type Batches<T> = BoxStream<'static, Result<T, RunError>>;
 
-/// Applies `work` to each item and keeps their order. It works on several items at once, unless only a few rows are
-/// wanted.
+/// Applies `work` to each result and keeps the order. Works on several results at once, unless `few` is set.
 pub(in crate::views) fn worked<T, U, W>(batches: Batches<T>, few: bool, work: W) -> Batches<U>
 where
     T: Send + 'static,
@@ -42,12 +42,12 @@ where
     worked.buffered(processors()).boxed()
 }
 
-/// Whether the limit is so small that one thread is enough.
+/// Whether the limit is so small that the consumer's own thread converts the rows.
 pub(in crate::views) fn is_few(limit: Option<usize>) -> bool {
     limit.is_some_and(|limit| limit <= FEW_ROWS)
 }
 
-/// The rows of a view that are not computed yet.
+/// The rows of a view. They are computed when they are read.
 pub struct Rows {
     view: Arc<View>,
     batches: Batches<RecordBatch>,
@@ -80,7 +80,7 @@ impl Rows {
         }
     }
 
-    /// Limits the rows that wait for the types of Parquet.
+    /// Limits the bytes of rows that wait for their Parquet types.
     pub fn within(self, room: Arc<SpoolRoom>) -> Rows {
         Rows {
             room: Some(room),
@@ -88,7 +88,7 @@ impl Rows {
         }
     }
 
-    /// The rows as batches of Arrow columns.
+    /// Returns the rows as batches of Arrow columns.
     pub fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
         let observer = self.observer;
         let mut left = self.limit.unwrap_or(usize::MAX);
@@ -108,8 +108,8 @@ impl Rows {
         })
     }
 
-    /// The output as text or Parquet, in pieces as they become ready. The pieces concatenated are the output, unless
-    /// one is an error.
+    /// Returns the output in a format, in pieces as they become ready. Together the pieces are the output, unless one
+    /// is an error.
     pub fn pieces(self, format: Format) -> Pieces {
         let (view, form) = (self.view.clone(), TextFormat::of(format));
         let here = is_few(self.limit) || form.is_none();
@@ -145,7 +145,7 @@ impl Rows {
         }
     }
 
-    /// Writes the output.
+    /// Writes the output to `sink`.
     pub fn write(self, format: Format, sink: &mut dyn Write) -> Result<(), RunError> {
         for piece in self.pieces(format) {
             sink.write_all(&piece?)?;
@@ -166,7 +166,7 @@ impl std::fmt::Debug for Rows {
 impl Iterator for Pieces {
     type Item = Result<Vec<u8>, RunError>;
 
-    /// The next nonempty piece. `None` after an error.
+    /// Returns the next piece that is not empty. After an error, returns `None`.
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let piece = self.pieces.next()?;

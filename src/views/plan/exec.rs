@@ -1,4 +1,5 @@
-//! A view as an operator of a DataFusion plan: resources in, rows out, in the order of the resources.
+//! A view as an operator of a DataFusion plan: its input is resources, and its output is rows in the order of the
+//! resources.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,12 +24,12 @@ use super::super::output::stop::Stop;
 use super::super::view::View;
 use crate::plan::only_child;
 
-/// Evaluates a view's select tree over each batch of resources.
+/// An operator that evaluates a view's select tree over each batch of resources.
 #[derive(Clone, Debug)]
 pub struct ViewExec {
     view: Arc<View>,
     input: Arc<dyn ExecutionPlan>,
-    /// Whether this operator applies the view's `where`. Otherwise the scan has applied it.
+    /// Whether this operator applies the view's `where`. If not, the scan has applied it or there is none.
     filters: bool,
     stop: Stop,
     properties: Arc<PlanProperties>,
@@ -56,12 +57,13 @@ impl ViewExec {
 }
 
 impl ViewExec {
-    /// A view over resources. If the scan has not applied its `where`, the operator does.
+    /// Returns the operator of a view over resources. `filters` says whether it applies the view's `where`, which the
+    /// scan has then not applied.
     pub fn over(view: &View, input: Arc<dyn ExecutionPlan>, filters: bool) -> ViewExec {
         ViewExec::new(view.for_run(), input, filters, Stop::default())
     }
 
-    /// The view.
+    /// Returns the view.
     pub fn view(&self) -> &View {
         &self.view
     }
@@ -79,7 +81,7 @@ impl DisplayAs for ViewExec {
     }
 }
 
-/// The columns that a view yields and the leaves that it reads. Also its `where`, if the operator applies it.
+/// Writes the columns that a view yields and the leaves that it reads. With `filters`, also writes its `where`.
 pub(in crate::views) fn columns_and_leaves(view: &View, filters: bool, f: &mut fmt::Formatter) -> fmt::Result {
     let columns: Vec<&str> = view.columns().iter().map(|column| column.name.as_str()).collect();
     let leaves: Vec<&str> = view.leaves().iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Views as operators of plans and as tables of SQL.
+//! Views as operators of plans and as SQL tables.
 
 pub(super) mod exec;
 pub(super) mod node;

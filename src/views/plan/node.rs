@@ -1,5 +1,6 @@
-//! Views as nodes of logical plans: resources in, rows out. One view's rows have the view's columns. For several views
-//! over the same resources, each view has one column, which holds its rows as lists.
+//! Views as nodes of logical plans: the input is resources, and the output is rows. The rows of one view have the
+//! view's columns. For several views over the same resources, each view has one column, which holds its rows as
+//! lists.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -19,29 +20,29 @@ use super::super::view::View;
 use super::exec::ViewExec;
 use super::several::{self, ViewsExec};
 
-/// One view or several over the resources of a table.
+/// A node that evaluates one view or several over the resources of a table.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct ViewNode {
     input: LogicalPlan,
     views: Arc<[Arc<View>]>,
     shape: Shape,
-    /// Whether the operator applies each view's `where`. Otherwise the scan applies it.
+    /// Whether the node applies each view's `where`. If not, the scan applies it.
     filters: bool,
     stop: Stop,
     schema: DFSchemaRef,
 }
 
-/// The form of the output rows.
+/// The form of the node's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// The columns of the only view.
+    /// Rows with the columns of the only view.
     Columns,
     /// Lists of rows, one column per view, with at most this many rows of each view.
     Lists { limit: Option<usize> },
 }
 
 impl ViewNode {
-    /// The rows of a view.
+    /// Returns a plan that yields the rows of a view.
     pub(in crate::views) fn of_one(
         input: LogicalPlan,
         view: &Arc<View>,
@@ -52,7 +53,7 @@ impl ViewNode {
         ViewNode::plan(input, Arc::new([view.clone()]), Shape::Columns, filters, stop, &schema)
     }
 
-    /// The rows of several views, at most `limit` of each view.
+    /// Returns a plan that yields the rows of several views, at most `limit` of each view.
     pub(in crate::views) fn of_several(
         input: LogicalPlan,
         views: &[Arc<View>],
@@ -86,7 +87,7 @@ impl ViewNode {
     }
 }
 
-/// Compared by identity, because a plan has a view object in one place only.
+/// Nodes are compared by the addresses of their views, because each view object is part of one plan only.
 impl PartialEq for ViewNode {
     fn eq(&self, other: &ViewNode) -> bool {
         Arc::ptr_eq(&self.views, &other.views)
@@ -154,13 +155,13 @@ impl UserDefinedLogicalNodeCore for ViewNode {
         }
     }
 
-    /// A select tree is evaluated as a whole.
+    /// A select tree is evaluated as a whole, so the node needs all columns of its input.
     fn necessary_children_exprs(&self, _: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![(0..self.input.schema().fields().len()).collect()])
     }
 }
 
-/// Plans the nodes of views as operators.
+/// Turns view nodes into operators.
 pub(in crate::views) struct Tables;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The `where` of views as a predicate, which a plan has in its filter and the scan applies.
+//! The `where` of views as a predicate. A plan has it in its filter, and the scan applies it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
 
-/// The resources that a view keeps, or that at least one of several views keeps.
+/// The predicate that a view keeps a resource, or that at least one of several views does.
 #[derive(Debug)]
 pub(in crate::views) struct Where {
     views: Vec<Arc<View>>,
@@ -20,13 +20,14 @@ pub(in crate::views) struct Where {
     necessary: Necessary,
 }
 
-/// True if at least one of these views keeps the resource. Each of them has a `where`.
+/// Returns the predicate that at least one of these views keeps the resource. Each of the views has a `where`.
 pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
     let text = |view: &Arc<View>| format!("where {}", view.filter_text().unwrap_or_default());
     let labels: Vec<String> = views.iter().map(text).collect();
     let necessary = match views {
         [only] => only.necessary(),
-        // Conditions on items hold for one view alone. They must not exclude resources that another view keeps.
+        // A condition on items holds only for the resources of one view, so the scan could drop resources that
+        // another view keeps.
         several => Necessary {
             prune: Prune::any(several.iter().map(|view| view.necessary().prune)),
             ..Necessary::default()
@@ -41,7 +42,7 @@ pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
 }
 
 impl Where {
-    /// The views.
+    /// Returns the views.
     pub(in crate::views) fn views(&self) -> &[Arc<View>] {
         &self.views
     }
@@ -69,7 +70,7 @@ impl Predicate for Where {
         for view in views {
             match view.keep(batch) {
                 Ok(keeps) => kept = arrow::compute::or(&kept, &keeps)?,
-                // Keep the rows, so that the view itself reports its error.
+                // Keep all rows. The view then applies its `where` itself and reports the error.
                 Err(_) => return Ok(BooleanArray::from(vec![true; batch.num_rows()])),
             }
         }

@@ -1,9 +1,9 @@
-//! Several views as one operator of a DataFusion plan. Every batch of resources passes through each view's select tree
-//! on the thread that read it.
+//! Several views as one operator of a DataFusion plan. Every batch of resources passes through each view's select
+//! tree on the thread that read it.
 //!
 //! A row of the output is the result of one view for some resources: the view's index, and its rows as a list in the
-//! view's own column. If a consumer reads the errors, an error of one view does not end the stream: the row has the
-//! index of the stored error. Otherwise the error ends the stream.
+//! view's own column. If the run has a consumer that reads the errors of views, an error of one view does not end the
+//! stream: the row has the index of the stored error. Otherwise the error ends the stream.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,22 +30,22 @@ use super::super::view::View;
 use super::exec::columns_and_leaves;
 use crate::plan::only_child;
 
-/// The columns before those of the views: the view's index, and the number of its error if there is one.
+/// The number of columns before those of the views. They hold the view's index and the index of its error, if any.
 const BEFORE: usize = 2;
 
-/// A value of one view, with the view's index. An error concerns only that view.
+/// A result of one view, with the view's index. An error concerns only that view.
 pub(in crate::views) type OfView<T> = (usize, Result<T, RunError>);
 
-/// The views that need no more rows.
+/// For each view, whether it needs no more rows.
 pub(in crate::views) type Stopped = Arc<[AtomicBool]>;
 
-/// A flag for each view, not set.
+/// Returns a flag for each view, not set.
 pub(in crate::views) fn none_stopped(views: usize) -> Stopped {
     (0..views).map(|_| AtomicBool::new(false)).collect()
 }
 
-/// The rows of the views with these indexes over a batch of resources, one view after the other. Views that need no
-/// more rows are left out: `wants` decides.
+/// Returns the rows of the views at the indexes `places` over a batch of resources, one view after the other. Leaves
+/// out the rows of a view from the moment at which `wants` is false for it.
 pub(in crate::views) fn fan(
     views: Arc<[Arc<View>]>,
     places: Arc<[usize]>,
@@ -63,12 +63,13 @@ pub(in crate::views) fn fan(
     })
 }
 
-/// Whether no consumer has stopped a view.
+/// Returns a function that tells whether a view still needs rows, because no consumer has stopped it.
 pub(in crate::views) fn wants(stopped: Stopped) -> impl Fn(usize) -> bool + Clone {
     move |place| !stopped[place].load(Ordering::Relaxed)
 }
 
-/// The columns of the operator's output. Their names are indexes, because several views may have the same name or none.
+/// Returns the schema of the operator's output. The names of columns are indexes, because several views may have the
+/// same name or none.
 pub(in crate::views) fn schema(views: &[Arc<View>]) -> SchemaRef {
     let before = [
         Arc::new(Field::new("view", DataType::UInt32, false)),
@@ -86,26 +87,27 @@ fn item(view: &View) -> FieldRef {
     Arc::new(Field::new_list_field(rows, false))
 }
 
-/// Evaluates the select trees of several views over each batch of resources.
+/// An operator that evaluates the select trees of several views over each batch of resources.
 #[derive(Clone, Debug)]
 pub struct ViewsExec {
     views: Arc<[Arc<View>]>,
     input: Arc<dyn ExecutionPlan>,
-    /// Whether this operator applies each view's `where`.
+    /// Whether this operator applies each view's `where`. If not, the scan has applied it or no view has one.
     filters: bool,
     /// The maximum number of rows of each view. Each partition yields at most this many. The consumer applies the limit
     /// to all partitions together.
     limit: Option<usize>,
-    /// The state of a run with a consumer. Without a consumer, the error of a view ends the stream.
+    /// The state of a run with a consumer that reads the errors of views. If `None`, the error of a view ends the
+    /// stream.
     outcome: Option<Arc<Outcome>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// The state of one run, shared with its consumer.
+/// The state of one run, which its consumer shares.
 #[derive(Debug)]
 pub(in crate::views) struct Outcome {
-    /// The consumer sets these flags. Threads then leave out those views.
+    /// The consumer sets the flag of a view that needs no more rows. Threads then leave out the view.
     pub(in crate::views) stopped: Stopped,
     errors: Mutex<Vec<Option<RunError>>>,
 }
@@ -133,7 +135,7 @@ impl Outcome {
             .unwrap_or(RunError::Worker)
     }
 
-    /// The rows that the operator's output holds, by view.
+    /// Returns the results in a batch of the operator's output, each with the index of its view.
     pub(in crate::views) fn rows(&self, batch: &RecordBatch, views: &[Arc<View>]) -> Vec<OfView<RecordBatch>> {
         let (places, errors) = (batch.column(0).as_primitive::<UInt32Type>(), batch.column(1));
         let errors = errors.as_primitive::<UInt32Type>();
@@ -150,7 +152,7 @@ impl Outcome {
     }
 }
 
-/// The rows in a list.
+/// Returns the rows in the list at `row`.
 fn taken_out(lists: &ArrayRef, row: usize, schema: &SchemaRef) -> Result<RecordBatch, RunError> {
     let rows = lists.as_list::<i32>().value(row);
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
@@ -182,7 +184,7 @@ impl ViewsExec {
         }
     }
 
-    /// The same operator for a run with a consumer, and the state of that run.
+    /// Returns the same operator for a run with a consumer that reads the errors of views, and the state of that run.
     pub(in crate::views) fn begun(&self) -> (ViewsExec, Arc<Outcome>) {
         let outcome = Outcome::new(self.views.len());
         let begun = ViewsExec {
@@ -194,12 +196,13 @@ impl ViewsExec {
 }
 
 impl ViewsExec {
-    /// Views over resources. If the scan has not applied their `where`, the operator does.
+    /// Returns the operator of views over resources. `filters` says whether it applies each view's `where`, which the
+    /// scan has then not applied.
     pub fn over(views: &[View], input: Arc<dyn ExecutionPlan>, filters: bool, limit: Option<usize>) -> ViewsExec {
         ViewsExec::new(views.iter().map(View::for_run).collect(), input, filters, limit)
     }
 
-    /// The views.
+    /// Returns the views.
     pub fn views(&self) -> impl Iterator<Item = &View> {
         self.views.iter().map(AsRef::as_ref)
     }
@@ -209,7 +212,7 @@ impl ViewsExec {
         self.filters
     }
 
-    /// The maximum number of rows of each view in one partition.
+    /// Returns the maximum number of rows of each view in one partition.
     pub fn limit(&self) -> Option<usize> {
         self.limit
     }
@@ -231,7 +234,7 @@ impl DisplayAs for ViewsExec {
     }
 }
 
-/// A view's name or, if it has none, its index.
+/// Returns a view's name or, if it has none, its index.
 pub(in crate::views) fn label(place: usize, view: &View) -> String {
     view.name().map_or_else(|| place.to_string(), str::to_owned)
 }
@@ -322,7 +325,7 @@ impl ExecutionPlan for ViewsExec {
     }
 }
 
-/// How many rows of each view a partition may still give. The partition's stream alone changes it.
+/// The number of rows of each view that a partition may still yield. Only the stream of the partition changes it.
 #[derive(Clone)]
 struct Left(Arc<[AtomicUsize]>);
 
@@ -336,7 +339,7 @@ impl Left {
         self.0[view].load(Ordering::Relaxed) > 0
     }
 
-    /// The rows of a view that are still wanted.
+    /// Returns as many of a view's rows as the limit still allows, and counts them.
     fn take(&self, view: usize, rows: RecordBatch) -> RecordBatch {
         let left = self.0[view].load(Ordering::Relaxed);
         let wanted = rows.num_rows().min(left);
@@ -345,11 +348,11 @@ impl Left {
     }
 }
 
-/// Builds rows of the output.
+/// Builds the rows of the operator's output.
 #[derive(Clone)]
 struct Lists {
     schema: SchemaRef,
-    /// The empty value in the columns of the other views.
+    /// A null for each column, as the value in the columns of the other views.
     nothing: Arc<[ArrayRef]>,
     outcome: Option<Arc<Outcome>>,
 }
@@ -364,8 +367,8 @@ impl Lists {
         }
     }
 
-    /// The row with the result of one view for some resources. If the run has no consumer for errors, the view's error
-    /// is returned.
+    /// Returns the row with the result of one view for some resources. If the run has no consumer that reads the
+    /// errors of views, returns the view's error instead.
     fn row(&self, view: usize, rows: Result<RecordBatch, RunError>) -> Result<RecordBatch> {
         let mut columns = self.nothing.to_vec();
         columns[0] = Arc::new(UInt32Array::from_value(view as u32, 1));
@@ -378,7 +381,7 @@ impl Lists {
     }
 }
 
-/// Rows as one list.
+/// Returns rows as a single list.
 fn list(rows: RecordBatch, field: &Field) -> Result<ArrayRef> {
     let DataType::List(item) = field.data_type() else {
         return internal_err!("rows of a view are a list");

@@ -1,8 +1,8 @@
-//! Pushes conditions on a view's columns down to its resources. It builds a FHIRPath expression that is true of every
+//! Pushes conditions on a view's columns down to its resources. Builds a FHIRPath expression that is true of every
 //! resource with a matching row, and derives the conditions that statistics and dictionary codes can decide.
 //!
-//! Example: the column `code` is `code.coding.code.first()` below `forEach: component`. Then `code = '8480-6'` becomes
-//! `component.exists(code.coding.code.first() = '8480-6')`. The condition itself must still be evaluated on the rows.
+//! Example: the column `code` is `code.coding.code.first()` below `forEach: component`. Then `code = '8480-6'`
+//! becomes `component.exists(code.coding.code.first() = '8480-6')`. The filter must still be evaluated on the rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,23 +23,24 @@ use crate::fhir::temporal::Temporal;
 use crate::fhirpath::{CompileOptions, Constant, ItemType, System, necessary};
 use crate::lake::scan::Predicate;
 
-/// The maximum number of values of an `IN` that are expanded.
+/// The maximum number of values of an `IN` that become part of the expression.
 const MAX_VALUES: usize = 64;
-/// Microseconds of a day.
+/// The number of microseconds in a day.
 const DAY: i64 = 86_400_000_000;
 
-/// The conditions on resources that may have matching rows.
+/// A predicate on resources: they may have rows that meet a filter on a view's columns.
 #[derive(Debug)]
 pub(in crate::views) struct Sought {
     label: Arc<str>,
     leaves: LeafSet,
     necessary: Necessary,
-    /// The view and the filter over its columns.
+    /// The view, and the filter on its columns.
     source: (View, Expr),
 }
 
 impl Sought {
-    /// The conditions that follow from a filter over the view's columns. `None` if nothing follows.
+    /// Returns the predicate that follows from a filter on the view's columns. `None` if a scan could skip nothing by
+    /// it.
     pub(in crate::views) fn of(view: &View, filter: &Expr) -> Option<Sought> {
         let text = condition(view, filter)?;
         let options = CompileOptions {
@@ -57,15 +58,15 @@ impl Sought {
         })
     }
 
-    /// The view and the filter over its columns.
+    /// Returns the view, and the filter on its columns.
     pub(in crate::views) fn source(&self) -> &(View, Expr) {
         &self.source
     }
 }
 
 impl View {
-    /// The conditions on a resource that follow from a filter over the view's columns, if a scan can decide them.
-    /// `None` if none follow.
+    /// Returns the predicate on resources that follows from a filter on the view's columns. `None` if a scan could
+    /// skip nothing by it.
     pub fn sought(&self, filter: &Expr) -> Option<Arc<dyn Predicate>> {
         Some(Arc::new(Sought::of(self, filter)?))
     }
@@ -84,7 +85,7 @@ impl Predicate for Sought {
         &self.necessary
     }
 
-    /// The filter above the view decides.
+    /// The filter above the view decides which rows match.
     fn is_decided_above(&self) -> bool {
         true
     }
@@ -94,7 +95,8 @@ impl Predicate for Sought {
     }
 }
 
-/// A FHIRPath expression that is true of each resource with a row that meets the filter.
+/// Returns a FHIRPath expression that is true of each resource with a row that meets the filter. `None` if there is
+/// no such expression.
 fn condition(view: &View, filter: &Expr) -> Option<String> {
     if let Some((at, values)) = choice(view, filter) {
         return compared(view, at, Operator::Eq, &values);
@@ -132,7 +134,7 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
         }
         Expr::IsNotNull(inner) => {
             let at = column(view, inner)?;
-            // A list without values is not null.
+            // A collection without values is an empty list, which is not null.
             if view.columns[at].collection {
                 return None;
             }
@@ -151,7 +153,8 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
     }
 }
 
-/// The column that a chain of `or` compares with a value in each part, and the values.
+/// Returns the column that all parts of a chain of `or` compare with values for equality, and the values. `None` for
+/// any other filter.
 fn choice<'f>(view: &View, filter: &'f Expr) -> Option<(usize, Vec<&'f ScalarValue>)> {
     let Expr::BinaryExpr(binary) = filter else { return None };
     let (left, right) = (binary.left.as_ref(), binary.right.as_ref());
@@ -170,7 +173,8 @@ fn choice<'f>(view: &View, filter: &'f Expr) -> Option<(usize, Vec<&'f ScalarVal
     }
 }
 
-/// The index of the view's column, if the expression is a column. Ignores a cast of moments.
+/// Returns the index of the column that an expression names, if it names one. Ignores a cast of a date, a timestamp
+/// or an integer.
 fn column(view: &View, expression: &Expr) -> Option<usize> {
     match expression {
         Expr::Column(Named { name, .. }) => view.columns.iter().position(|column| column.name == *name),
@@ -189,7 +193,7 @@ fn literal(expression: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-/// A condition that a column compares in this way with one of some values.
+/// Returns a FHIRPath expression that a column has this relation to one of the values.
 fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
     let column = &view.columns[at];
     if column.collection {
@@ -207,7 +211,8 @@ fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue])
     everywhere(view, at, &of_cell)
 }
 
-/// A condition that a single text is one of several. Dictionary codes can decide it for all of them together.
+/// Returns the condition that a single text is one of several texts. Dictionary codes can decide this for all texts
+/// together.
 fn texts(column: &Column, cell: &Cell, path: &str, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
     let of_text = |item_type: &ItemType| item_type.system() == Some(System::String);
     let is_text = matches!(column.sql, SqlType::Text(_)) && column.kind == Kind::Text;
@@ -220,8 +225,8 @@ fn texts(column: &Column, cell: &Cell, path: &str, operator: Operator, values: &
     Some(format!("({path}) in ({})", texts.join(" | ")))
 }
 
-/// The comparison of a cell with a value, as a FHIRPath expression on the cell's context. It holds if SQL's comparison
-/// does.
+/// Returns the comparison of a cell with a value, as a FHIRPath expression on the cell's context. It is true if SQL's
+/// comparison is true.
 fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, value: &ScalarValue) -> Option<String> {
     let types = cell.program.output_types();
     let all = |wanted: &[System]| {
@@ -250,7 +255,7 @@ fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, v
                 ScalarValue::Int64(Some(number)) => i32::try_from(*number).ok()?,
                 _ => return None,
             };
-            // The analysis recognizes no negative literals of FHIRPath.
+            // The analysis in `fhirpath` does not recognize negative literals.
             (number >= 0).then_some(())?;
             Some(format!("({path}) {} {number}", symbol(operator)?))
         }
@@ -258,8 +263,8 @@ fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, v
     }
 }
 
-/// The same for dates and times, a day wider on both sides. Texts are compared as written, in their own zones, and the
-/// bounds are in UTC.
+/// Returns the comparison of a date or time with a value, wider by a day on both sides. A text is compared as
+/// written, in its own zone, but the bounds are in UTC.
 fn moment_compared(column: &Column, path: &str, operator: Operator, value: &ScalarValue) -> Option<String> {
     let (from, to) = match column.sql {
         SqlType::Text(_) => {
@@ -289,7 +294,8 @@ fn moment_compared(column: &Column, path: &str, operator: Operator, value: &Scal
     }
 }
 
-/// The day of a moment in UTC, of years that FHIR writes.
+/// Returns the day of a moment in UTC. `None` outside the years 2 to 9998, so that the days around it have four
+/// digits.
 fn day_of(microseconds: i64) -> Option<NaiveDate> {
     let days = microseconds.div_euclid(DAY);
     let day = NaiveDate::from_ymd_opt(1970, 1, 1)?.checked_add_signed(chrono::TimeDelta::try_days(days)?)?;
@@ -308,7 +314,7 @@ fn symbol(operator: Operator) -> Option<&'static str> {
     })
 }
 
-/// A text as a FHIRPath literal.
+/// Returns a string as a FHIRPath literal.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('\'');
@@ -325,13 +331,13 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The cell's expression. `None` if it depends on more than its context and the view's constants.
+/// Returns the cell's expression. `None` if the expression depends on more than its context and the view's constants.
 fn text<'c>(view: &View, cell: &'c Cell) -> Option<&'c str> {
     Some(cell.program.text()).filter(|text| is_plain(text, &view.constants))
 }
 
-/// Whether an expression is self-contained: of the names from outside it uses only constants, and no comment extends
-/// beyond it. Quoted text is ignored.
+/// Whether an expression can be embedded in another: it uses no `%name` other than constants, and has no comments or
+/// open quotes. Text in quotes is ignored.
 fn is_plain(text: &str, constants: &HashMap<String, Constant>) -> bool {
     let (mut quote, mut before, mut letters) = (None, ' ', text.chars());
     while let Some(letter) = letters.next() {
@@ -349,13 +355,14 @@ fn is_plain(text: &str, constants: &HashMap<String, Constant>) -> bool {
     quote.is_none()
 }
 
-/// Whether a text begins with the name of a constant.
+/// Whether a text begins with a constant's name.
 fn begins_with_constant(text: &str, constants: &HashMap<String, Constant>) -> bool {
     let end = text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     constants.contains_key(&text[..end.unwrap_or(text.len())])
 }
 
-/// A FHIRPath condition on a resource: the expression from `of_cell` is true for one of the cells that fill the slot.
+/// Returns a FHIRPath expression on a resource. It is true if `of_cell`'s expression is true for one of the cells
+/// that fill the slot.
 fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String>) -> Option<String> {
     let mut found = Vec::new();
     for select in &view.selects {
@@ -368,7 +375,8 @@ fn everywhere(view: &View, slot: usize, of_cell: &dyn Fn(&Cell) -> Option<String
     }
 }
 
-/// Adds the conditions of a select's cells, each on the select's context. `None` if one of them cannot be expressed.
+/// Adds the expressions of the cells that fill the slot, each on the context of the select. `None` if one of them
+/// cannot be expressed.
 fn collect(
     view: &View,
     select: &Select,
@@ -455,8 +463,8 @@ mod tests {
                 col("patient").eq(lit("p")),
                 Some("(subject.getReferenceKey(Patient)) = 'p'".to_owned()),
             ),
-            // Nothing follows from these filters. They depend on the row's number, compare a list or another column, or
-            // have no bounds.
+            // No condition follows from these filters. They depend on the row's index, compare a list or another
+            // column, or have no bounds.
             (col("number").eq(lit(1)), None),
             (col("codes").eq(lit("a")), None),
             (col("status").gt(lit("a")), None),

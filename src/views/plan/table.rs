@@ -1,5 +1,5 @@
-//! A view over a lake as a SQL table. Only the columns that a query names are evaluated, and filters on them reach the
-//! scan.
+//! A view over a lake as a SQL table. A query evaluates only the columns that it names, and its filters on them reach
+//! the scan.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::predicate;
 use super::typed::TypedExec;
 use crate::lake::scan::{Predicate, ROW, ScanRequest, ScopedTable, Watch, expression};
 
-/// A view over the table of its resource type, with columns of their SQL types.
+/// A view over the table of its resource type. Its columns have SQL types.
 #[derive(Debug)]
 pub struct ViewTable {
     view: Arc<View>,
@@ -25,7 +25,7 @@ pub struct ViewTable {
 }
 
 impl ViewTable {
-    /// `table` is the table of the view's resource type in its reader's scope.
+    /// Returns a view as a table. `table` is the table of the view's resource type, in the scope of the reader.
     pub fn new(view: &View, table: ScopedTable) -> ViewTable {
         ViewTable {
             view: view.for_run(),
@@ -34,7 +34,7 @@ impl ViewTable {
         }
     }
 
-    /// The same view. `watch` records its reads.
+    /// Returns the same view. `watch` records what it reads.
     pub fn watched(&self, watch: &Arc<Watch>) -> ViewTable {
         ViewTable {
             view: self.view.clone(),
@@ -54,7 +54,7 @@ impl TableProvider for ViewTable {
         TableType::View
     }
 
-    /// The scan gets a necessary condition on resources. The filter itself still decides the rows.
+    /// The scan gets only a necessary condition on resources, so the query must still apply the filter to the rows.
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let support = |filter: &&Expr| match self.view.sought(filter) {
             Some(_) => TableProviderFilterPushDown::Inexact,
@@ -83,7 +83,7 @@ impl TableProvider for ViewTable {
         for predicate in &predicates {
             leaves.extend(predicate.leaves().iter().cloned());
         }
-        // A consumer may read the rows slowly, so hold the files.
+        // A consumer may read the rows slowly. Hold the files, so that they stay readable.
         let table = self.table.held(None)?;
         let provider = table.provider(ScanRequest {
             leaves,
@@ -100,7 +100,7 @@ impl TableProvider for ViewTable {
             .filter(|at| read.index_of(schema.field(*at).name()).is_ok())
             .collect();
         if columns.is_empty() {
-            // If a batch had no columns, some operators would not know its number of rows.
+            // Some operators would not know the number of rows in a batch without columns.
             columns.push(schema.index_of(ROW)?);
         }
         let scan = provider.scan(state, Some(&columns), &filters, None).await?;

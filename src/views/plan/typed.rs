@@ -21,7 +21,7 @@ use super::super::error::RunError;
 use super::super::view::View;
 use crate::plan::only_child;
 
-/// Converts the written values of a view's rows to their columns' SQL types.
+/// An operator that converts the written values of a view's rows to their columns' SQL types.
 #[derive(Clone, Debug)]
 pub struct TypedExec {
     view: Arc<View>,
@@ -32,7 +32,7 @@ pub struct TypedExec {
 }
 
 impl TypedExec {
-    /// `input` yields the rows of the view.
+    /// Returns the operator over `input`, which yields the rows of the view.
     pub(in crate::views) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>) -> TypedExec {
         let schema = view.typed_schema();
         let properties = PlanProperties::new(
@@ -52,12 +52,12 @@ impl TypedExec {
 }
 
 impl TypedExec {
-    /// The rows of a view with values of their SQL types.
+    /// Returns the operator over `input`, which yields the rows of the view.
     pub fn over(view: View, input: Arc<dyn ExecutionPlan>) -> TypedExec {
         TypedExec::new(Arc::new(view), input)
     }
 
-    /// The view.
+    /// Returns the view.
     pub fn view(&self) -> &View {
         &self.view
     }
@@ -96,8 +96,8 @@ impl ExecutionPlan for TypedExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    /// Rows keep their order. But a column sorts by its typed values, not by the written text, so no sort may be pushed
-    /// below this operator.
+    /// Rows keep their order, but a column sorts by its typed values and not by the written text. So no sort may be
+    /// pushed below this operator.
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![false]
     }
