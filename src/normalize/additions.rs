@@ -1,4 +1,4 @@
-//! The results of rules: resources, and additions to records.
+//! The results of rules: generated resources, and additions to records.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use crate::fhir::TypeId;
 /// and `meta.lastUpdated`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// The rule that generated it. A Provenance has the rule of its target.
+    /// The rule that generated it. A Provenance has the first rule of its targets.
     pub rule: Rule,
     /// The resource's type.
     pub resource_type: TypeId,
     /// The resource's id.
     pub id: String,
-    /// The owner of the claim from which it was made.
+    /// The source of the record from which it was made.
     pub source: SourceId,
-    /// Compact JSON.
+    /// The resource as compact JSON.
     pub json: String,
 }
 
-/// An addition of a rule to a source's record: an item of a list, or a property. A mark lets [`form`](super::form)
-/// recognize it.
+/// An item that a rule adds to a list of a source's record. When [`form`](super::form) writes the item, it adds an
+/// extension that marks the item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addition {
-    /// The element of the root, such as `supportingInformation` or `extension`. It is a list.
+    /// The list: a property of the root, such as `supportingInformation` or `extension`.
     pub element: &'static str,
     /// The item, as compact JSON.
     pub json: String,
@@ -34,5 +34,5 @@ pub struct Addition {
     pub rule: Rule,
 }
 
-/// Additions by (type, id).
+/// The additions to each record, by type and id.
 pub type Additions = HashMap<(TypeId, String), Vec<Addition>>;

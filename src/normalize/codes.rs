@@ -1,4 +1,4 @@
-//! The terminology lookups of rules.
+//! What rules look up in a terminology.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ pub struct Concept<'c> {
 
 /// The parts of a terminology that rules need. Systems are canonical URLs.
 pub trait Codes: Sync {
-    /// The display of a code.
+    /// Returns the display of a code. `None` if it is unknown.
     fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>>;
 
-    /// The RxNorm concept of an NDC of 11 digits.
+    /// Returns the RxNorm concept of an NDC of 11 digits. `None` if it is unknown.
     fn rxnorm(&self, ndc: &str) -> Option<Concept<'_>>;
 
-    /// The RxNorm codes of the ingredients of an NDC of 11 digits, in order. Empty if they are unknown.
+    /// Returns the RxNorm codes of the ingredients of an NDC of 11 digits, in order. Empty if they are unknown.
     fn ingredients(&self, ndc: &str) -> Vec<String>;
 
     /// Whether an NDC of 11 digits is known.

@@ -2,7 +2,7 @@
 
 use crate::columns::json::{Edits, Value, write_compact};
 
-/// A value as compact JSON, with edits.
+/// Returns a value as compact JSON, with edits.
 pub(super) fn compact(value: Value<'_>, edits: &Edits) -> String {
     let mut out = Vec::with_capacity(value.span().len());
     write_compact(value, &mut out, edits);

@@ -1,9 +1,9 @@
-//! Writes contributions of other records. The record is [bare](super::marks::bare): it has only its source's content.
-//! Contributions come last in their object, so they have the same position in each run.
+//! Writes contributions of other records into a record. The record is [bare](super::marks::bare): it has only its own
+//! source's content. A contribution comes last in its object or list, so it has the same position in each run.
 
 use crate::columns::json::{Edits, Value};
 
-/// Adds items to a root's list. Returns whether that was possible.
+/// Adds items to a list of the root. Returns `false` if there are no items, or if the property is no list.
 pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>], edits: &mut Edits) -> bool {
     if items.is_empty() {
         return false;
@@ -24,7 +24,7 @@ pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>
     true
 }
 
-/// Adds an extension to an object with this list of extensions.
+/// Adds an extension to an object. `extensions` is the object's list of extensions, if it has one.
 pub(super) fn add_extension(object: Value<'_>, extensions: Option<Value<'_>>, json: &str, edits: &mut Edits) {
     match extensions.filter(Value::is_array) {
         Some(list) => edits.push(list, json),

@@ -1,4 +1,4 @@
-//! The knowledge of rules besides records: terminology and health plans.
+//! What rules know besides the records: a terminology and a table of health plans.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,17 +30,17 @@ impl fmt::Debug for Knowledge {
     }
 }
 
-/// Returns the newest knowledge on each call. A returned value does not change while it is held.
+/// A function that returns the newest knowledge. A value that it has returned does not change.
 #[derive(Clone)]
 pub struct NewestKnowledge(Arc<dyn Fn() -> Knowledge + Send + Sync>);
 
 impl NewestKnowledge {
-    /// Knowledge from a function.
+    /// Creates it from a function.
     pub fn new(newest: impl Fn() -> Knowledge + Send + Sync + 'static) -> NewestKnowledge {
         NewestKnowledge(Arc::new(newest))
     }
 
-    /// The newest knowledge.
+    /// Returns the newest knowledge.
     pub fn get(&self) -> Knowledge {
         (self.0)()
     }

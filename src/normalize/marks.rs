@@ -1,9 +1,10 @@
-//! Marks in a record for what normalization wrote: extensions under the service's own URL.
+//! Marks: extensions that tell what normalization has written into a record. Their URLs begin with the service's own
+//! address.
 //!
-//! Contributions of other records or sources have the mark [`NORMALIZED`]: on an item of a list, on an object, or
-//! beside a primitive. [`bare`] removes all of them before a record is read. So each run makes them again from the
-//! existing records, and nothing stays of a removed source. Extensions of another service with the same names belong to
-//! its source.
+//! Values from other records or sources have the mark [`NORMALIZED`]: in an item of a list, in an object, or beside a
+//! primitive. [`bare`] removes all these values before a record is read. So each run adds them again from the existing
+//! records, and nothing of a removed source stays. Extensions of another service with the same names belong to the
+//! record's source, and stay.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -17,16 +18,16 @@ use super::report::Rule;
 use crate::columns::json::{Edits, Value, push_quoted};
 use crate::fhir::reference::Reference;
 
-/// On contributions of other records: the rule.
+/// The extension on a value from another record. It has the rule.
 const NORMALIZED: &str = "/StructureDefinition/normalized";
-/// On a changed Coding or Quantity outside a list: the source's own value.
+/// The extension on a changed Coding or Quantity outside a list. It has the source's own system and code.
 pub(super) const SOURCE_CODING: &str = "/StructureDefinition/source-coding";
-/// On a Reference that led to a contained resource, or beside the text of a Reference to another source's: the source's
-/// own text.
+/// The extension with the source's own text of a changed reference. It is on a Reference that led to a contained
+/// resource, or in `_reference` if the new target belongs to another source.
 pub(super) const SOURCE_REFERENCE: &str = "/StructureDefinition/source-reference";
-/// On a contributed value: the resource or the source from which it is.
+/// The extension on a value from another source. It has the resource or the source that the value comes from.
 const KNOWN_FROM: &str = "/StructureDefinition/known-from";
-/// On a Reference without a target in several syncs, beside R4's data-absent-reason.
+/// The extension on a Reference whose target was missing in several syncs. R4's data-absent-reason is beside it.
 pub(super) const DANGLING: &str = "/StructureDefinition/dangling";
 
 /// R4's data-absent-reason extension.
@@ -35,25 +36,26 @@ pub(super) const DATA_ABSENT_REASON: &str = "http://hl7.org/fhir/StructureDefini
 /// The placeholder for an element that R4 requires and the source left out.
 pub const PLACEHOLDER: &str = "Undefined by source";
 
-/// The tag with the authorization from which a record was fetched.
+/// The end of the system of the tag that has the authorization with which a record was fetched.
 const AUTHORIZATION_TAG: &str = "/PatientAccessTokenId";
 
-/// The prefix of our extensions' URLs in one record. The systems of the record's own tags have the same prefix, which
-/// was our address when it was fetched. So the service recognizes its marks after its address has changed.
+/// The prefix of the URLs of our extensions in one record. The systems of our tags in the record have the same prefix,
+/// which was our address when the record was fetched. So the service recognizes its marks after its address has
+/// changed.
 pub(super) struct Base<'b> {
     record: Value<'b>,
     source: Option<&'b Source>,
-    /// `None` if no tag shows it.
+    /// The prefix that a tag of the record shows. The inner value is `None` if no tag shows it.
     own: OnceCell<Option<String>>,
 }
 
 impl<'b> Base<'b> {
-    /// The prefix of a record.
+    /// Creates the prefix for a record.
     pub(super) fn of(record: &Record<'b>, sources: &'b [Source]) -> Base<'b> {
         Base::new(record.json, sources.get(record.source.0 as usize))
     }
 
-    /// The origin of a source's value.
+    /// Creates the prefix for a value of a source.
     pub(super) fn new(record: Value<'b>, source: Option<&'b Source>) -> Base<'b> {
         Base {
             record,
@@ -67,12 +69,13 @@ impl<'b> Base<'b> {
         own.as_deref().unwrap_or_else(|| self.current())
     }
 
-    /// The prefix of new records' extension URLs.
+    /// Returns the prefix that new records use.
     pub(super) fn current(&self) -> &'b str {
         self.source.map_or("", |source| source.tag_system_base.as_str())
     }
 
-    /// Our tags follow the source's own, and only ours have the authorization as a code.
+    /// Reads the prefix from our tags. They come after the source's own tags. Only ours have the authorization as their
+    /// code.
     fn of_tags(&self) -> Option<String> {
         let authorization = self.source.map(|source| source.authorization.as_str())?;
         let tags = self.record.get("meta")?.get("tag")?;
@@ -88,24 +91,24 @@ impl<'b> Base<'b> {
         Some(system)
     }
 
-    /// Whether an extension is ours by this name.
+    /// Whether an extension is ours and has this name.
     pub(super) fn has(&self, extension: Value<'_>, name: &str) -> bool {
         let url = extension.get_str("url");
         let base = url.as_deref().and_then(|url| url.strip_suffix(name));
         base.is_some_and(|base| base == self.current() || base == self.get())
     }
 
-    /// The URL of an extension, quoted.
+    /// Returns the URL of our extension with this name, as a JSON string.
     pub(super) fn url(&self, name: &str) -> String {
         quoted(&format!("{}{name}", self.get()))
     }
 
-    /// The extension that marks a value as contributed by a rule.
+    /// Returns the extension that marks a value as contributed by a rule.
     pub(super) fn mark(&self, rule: Rule) -> String {
         format!(r#"{{"url":{},"valueCode":"{}"}}"#, self.url(NORMALIZED), rule.name())
     }
 
-    /// Marks with the current URLs become marks with the record's own URLs.
+    /// Replaces the prefix of new records in marks by the prefix of this record.
     pub(super) fn rebased<'j>(&self, json: &'j str) -> Cow<'j, str> {
         if self.get() == self.current() {
             return Cow::Borrowed(json);
@@ -114,7 +117,8 @@ impl<'b> Base<'b> {
         Cow::Owned(json.replace(&current, &self.url(NORMALIZED)))
     }
 
-    /// The extensions with the rule and the origin of a contributed value, without brackets.
+    /// Returns the extensions with the rule and the origin of a contributed value, as the items of a list without its
+    /// brackets.
     pub(super) fn marks(&self, rule: Rule, origin: &Origin<'_>) -> String {
         let from = match origin {
             Origin::Resource(reference) => format!(r#"{{"reference":{}}}"#, quoted(reference)),
@@ -128,19 +132,19 @@ impl<'b> Base<'b> {
         format!(r#"{},{{"url":{url},"valueReference":{from}}}"#, self.mark(rule))
     }
 
-    /// The property beside a contributed primitive.
+    /// Returns the property beside a contributed primitive, with its marks.
     pub(super) fn beside(&self, rule: Rule, origin: &Origin<'_>) -> String {
         format!(r#"{{"extension":[{}]}}"#, self.marks(rule, origin))
     }
 
-    /// The extension with the source's own text of a reference.
+    /// Returns the extension with the source's own text of a reference.
     pub(super) fn source_reference(&self, text: &str) -> String {
         let (url, text) = (self.url(SOURCE_REFERENCE), quoted(text));
         format!(r#"{{"url":{url},"valueReference":{{"reference":{text}}}}}"#)
     }
 
-    /// Whether an object or an item was contributed. An extension with a value is marked inside the value, because it
-    /// may not have both.
+    /// Whether an object or a list item was contributed. In an extension with a value, the mark is inside the value,
+    /// because an extension cannot have both a value and extensions.
     fn is_marked(&self, value: Value<'_>) -> bool {
         let says_so = |extensions: Value<'_>| extensions.items().any(|each| self.has(each, NORMALIZED));
         if value.get("extension").is_some_and(says_so) {
@@ -153,8 +157,8 @@ impl<'b> Base<'b> {
             })
     }
 
-    /// The source's own text of a reference, from the extension beside the contributed one. It is restored only if a
-    /// rule changed the reference to another source, because a source may have written such an extension itself.
+    /// Returns the source's own text of a reference, from the property beside the contributed text. Only texts that a
+    /// rule may have changed count, because a source may have written such an extension itself.
     fn own_text<'t>(&self, beside: Value<'t>) -> Option<Cow<'t, str>> {
         let mut extensions = beside.get("extension")?.items();
         let kept = extensions.find(|each| self.has(*each, SOURCE_REFERENCE))?;
@@ -167,21 +171,21 @@ impl<'b> Base<'b> {
     }
 }
 
-/// Whether an extension has a name that normalization uses, here or at another service.
+/// Whether an extension has the name of one of ours, whichever service wrote it.
 pub(super) fn is_named_as_ours(extension: Value<'_>) -> bool {
     const OURS: [&str; 5] = [NORMALIZED, SOURCE_CODING, SOURCE_REFERENCE, KNOWN_FROM, DANGLING];
     let url = extension.get_str("url");
     url.is_some_and(|url| OURS.iter().any(|name| url.ends_with(name)))
 }
 
-/// Whether the text of a record has any mark.
+/// Whether the text of a record contains the name of the mark.
 fn may_stand_in(record: Value<'_>) -> bool {
     static FINDER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
     let finder = FINDER.get_or_init(|| memmem::Finder::new(NORMALIZED));
     finder.find(record.raw().as_bytes()).is_some()
 }
 
-/// The origin of a contributed value.
+/// Where a contributed value comes from.
 pub(super) enum Origin<'o> {
     /// A resource, as `Type/id`.
     Resource(&'o str),
@@ -189,7 +193,7 @@ pub(super) enum Origin<'o> {
     Source(&'o Source),
 }
 
-/// The text of a record without contributions. `None` if there were none.
+/// Returns the text of a record without contributed values. Returns `None` if it has none.
 pub(super) fn bare(record: Value<'_>, base: &Base<'_>) -> Option<String> {
     if !may_stand_in(record) {
         return None;
@@ -222,7 +226,7 @@ fn take_out(object: Value<'_>, base: &Base<'_>, edits: &mut Edits) {
     }
 }
 
-/// Removes contributed items from a list. Returns whether the list is then empty.
+/// Removes contributed items from a list. Returns whether it had any and no other items.
 fn is_emptied(list: Value<'_>, base: &Base<'_>, edits: &mut Edits) -> bool {
     let (mut left, mut gone) = (0, 0);
     for item in list.items() {
@@ -237,7 +241,7 @@ fn is_emptied(list: Value<'_>, base: &Base<'_>, edits: &mut Edits) -> bool {
     gone > 0 && left == 0
 }
 
-/// A JSON string.
+/// Returns a text as a JSON string.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     push_quoted(&mut out, text);

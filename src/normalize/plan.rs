@@ -11,23 +11,23 @@ use super::report::Report;
 use super::{form, links};
 use crate::columns::json::{Edits, Tape, write_compact};
 
-/// How a record is written.
+/// How the new text of a record is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rewrite {
     /// The record is unchanged.
     Unchanged,
-    /// The record is written as its own text with edits.
+    /// The edits apply to the record's own text.
     Edited,
-    /// The record is written from another text: contributions were first removed from its own text.
+    /// The text is new, because contributed values were removed from the record's own text first.
     Anew,
 }
 
 /// The edits and new resources for the records of a consent.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Resources to store beside the records, in order of type and id.
+    /// Resources to store with the records, sorted by type and id.
     pub generated: Vec<Generated>,
-    /// The gains of records.
+    /// The items that rules add to lists in records.
     pub additions: Additions,
     pub(super) form: form::Facts,
     pub(super) links: links::Facts,
@@ -54,8 +54,8 @@ impl Plan {
         }
     }
 
-    /// Decides how a record is written. If its own text is edited, `edits` has the edits. If another text replaces it,
-    /// `out` has that text. Otherwise both are empty.
+    /// Decides how a record is written. For [`Rewrite::Edited`], `edits` has the edits. For [`Rewrite::Anew`], `out`
+    /// has the new text. In all other cases both are empty.
     pub fn edits(
         &self,
         record: &Record<'_>,
@@ -81,7 +81,7 @@ impl Plan {
         };
         self.edit(&Record { json, ..*record }, &base, codes, edits, &mut anew);
         write_compact(json, out, edits);
-        // The edits belong to the other text.
+        // These edits belong to the text without contributed values.
         edits.clear();
         let is_changed = *out != compact(record.json, edits).into_bytes();
         if !is_changed {
@@ -92,9 +92,9 @@ impl Plan {
         if is_changed { Rewrite::Anew } else { Rewrite::Unchanged }
     }
 
-    /// The edits of a record without contributions.
+    /// Computes the edits of a record that has no contributed values.
     fn edit(&self, record: &Record<'_>, base: &Base<'_>, codes: &dyn Codes, edits: &mut Edits, report: &mut Report) {
-        // Most plans add nothing, and a key costs an allocation.
+        // Most plans have no additions, and the key for a lookup costs an allocation.
         let additions = if self.additions.is_empty() {
             None
         } else {

@@ -1,4 +1,4 @@
-//! The plan lookups of rules.
+//! The health plans that rules look up.
 
 use crate::plans::PlanTables;
 
@@ -6,7 +6,8 @@ pub use crate::plans::{Area, Contact, Plan as PlanFacts, Premium};
 
 /// The parts of a table of Medicare Advantage plans that rules need.
 pub trait Plans: Sync {
-    /// A plan by CMS's contract, plan and segment and the calendar year. Unknown parts are left out.
+    /// Returns the facts of a plan by CMS's contract, plan and segment, and by the calendar year. Unknown parts are
+    /// `None`.
     fn plan(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: Option<i32>) -> Option<PlanFacts>;
 }
 
@@ -21,7 +22,7 @@ impl Plans for NoPlans {
 }
 
 impl Plans for PlanTables {
-    /// Plans change from year to year, so a Coverage without a year has no plan.
+    /// Plans change from year to year, so nothing is found without a year.
     fn plan(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: Option<i32>) -> Option<PlanFacts> {
         self.find(contract, plan, segment, year?)
     }

@@ -3,18 +3,18 @@
 use crate::columns::json::Value;
 use crate::fhir::TypeId;
 
-/// One patient authorization of the consent.
+/// A source of the records: one authorization of a consent, or an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The patient authorization. Empty for an import.
+    /// The id of the authorization. Empty for an import.
     pub authorization: String,
-    /// The endpoint of the directory. Empty for an import.
+    /// The id of the endpoint in the directory. Empty for an import.
     pub endpoint: String,
-    /// The source's FHIR base with a trailing slash. Empty for an import.
+    /// The source's FHIR base with a trailing slash. Empty for an import, and for a source that is not being synced.
     pub fhir_base: String,
     /// The prefix of our tags' systems, without a trailing slash.
     pub tag_system_base: String,
-    /// The tags of every record of the source, as JSON objects.
+    /// The tags that every record of the source has, as JSON objects.
     pub tags: Vec<String>,
 }
 

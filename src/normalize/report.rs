@@ -1,4 +1,4 @@
-//! Counts per rule.
+//! The counts of each rule.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ pub enum Rule {
     Codes,
     /// Displays and texts.
     Displays,
-    /// Codes in another system beside the codes of the source.
+    /// Codes of another system, beside the codes of the source.
     Mappings,
-    /// References that became relative, and their displays.
+    /// References to resources here, and their displays.
     References,
-    /// Facts of another source about the same practitioner, organization or location.
+    /// Values from another source's copy of the same practitioner, organization or location.
     Knowledge,
     /// Placeholders for required elements.
     Required,
@@ -41,7 +41,7 @@ impl Rule {
         Rule::InsurancePlan,
     ];
 
-    /// The rule's name in tags, counts and logs.
+    /// Returns the rule's name in tags, counts and logs.
     pub fn name(self) -> &'static str {
         match self {
             Rule::MedicationRequest => "MedicationRequest",
@@ -63,13 +63,13 @@ impl Rule {
 /// The counts of one rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Resources generated.
+    /// The number of generated resources.
     pub made: u64,
-    /// Elements changed in a source's records.
+    /// The number of changed elements in records.
     pub changed: u64,
-    /// Findings that the rule left unchanged (for example a code that does not fit its system).
+    /// The number of places that the rule had to leave unchanged, for example a code that does not fit its system.
     pub left: u64,
-    /// References without a target.
+    /// The number of references without a target.
     pub dangling: u64,
 }
 
@@ -78,18 +78,19 @@ pub struct Counts {
 pub struct Report {
     /// The counts by rule.
     pub rules: BTreeMap<Rule, Counts>,
-    /// Missing targets of the synced source's references: in how many syncs each was missing, including this one, three
-    /// at most. The source's next sync passes it to [`Survey::recall`](super::Survey::recall).
+    /// For each missing target of the synced source's references, by a hash of the reference: in how many of its syncs
+    /// the target was missing, with this one, and at most three. The source's next sync passes it to
+    /// [`Survey::recall`](super::Survey::recall).
     pub dangling: BTreeMap<u64, u32>,
 }
 
 impl Report {
-    /// The counts of a rule, for adding.
+    /// Returns the counts of a rule, to add to them.
     pub fn of(&mut self, rule: Rule) -> &mut Counts {
         self.rules.entry(rule).or_default()
     }
 
-    /// The counts in one line, such as `Displays 12 changed; Encounter 2 made`.
+    /// Formats the counts in one line, such as `Displays 12 changed; Encounter 2 made`.
     pub fn told(&self) -> String {
         let rules = self.rules.iter().filter_map(|(rule, counts)| {
             let named = [
@@ -105,7 +106,7 @@ impl Report {
         rules.collect::<Vec<_>>().join("; ")
     }
 
-    /// Adds the counts of another report.
+    /// Adds the counts of another report. For a missing target, the higher count stays.
     pub fn add(&mut self, other: &Report) {
         for (rule, counts) in &other.rules {
             let sum = self.of(*rule);

@@ -1,10 +1,10 @@
-//! The inputs of decisions besides the records.
+//! What decisions depend on besides the records.
 
 use super::codes::Codes;
 use super::plans::Plans;
 use super::record::{Day, Source};
 
-/// The inputs of decisions besides the records.
+/// What decisions depend on besides the records.
 pub struct Settings<'s> {
     /// The sources of the consent, by [`SourceId`](super::SourceId).
     pub sources: &'s [Source],
@@ -14,6 +14,7 @@ pub struct Settings<'s> {
     pub plans: &'s dyn Plans,
     /// The day on which the records are normalized.
     pub today: Day,
-    /// The id of a generated resource, from its source, its resource type, and a seed of the rule and the source's ids.
+    /// Returns the id of a generated resource from its source, its type and a seed. The seed consists of the rule and
+    /// ids of the source.
     pub ids: &'s dyn Fn(&Source, &str, &str) -> String,
 }

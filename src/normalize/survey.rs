@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::{claims, form, links};
 use crate::columns::json::Tape;
 
-/// Facts of the records seen so far.
+/// The facts of the records that were seen so far.
 #[derive(Debug, Default)]
 pub struct Survey {
     claims: claims::Facts,
@@ -19,7 +19,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Reads a record. The caller must not pass generated resources of earlier runs, because they are generated again.
+    /// Reads a record. The caller must leave out resources that earlier runs generated, because they are generated
+    /// again.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = Base::of(record, settings.sources);
         let Some(bare) = marks::bare(record.json, &base) else {
@@ -37,8 +38,9 @@ impl Survey {
         self.links.see(record, settings);
     }
 
-    /// Sets the synced source, and the earlier counts of its missing targets:
-    /// [`Report::dangling`](super::Report::dangling) of its previous sync. References of other sources are not counted.
+    /// Sets the synced source, and the earlier counts of its missing targets, which are
+    /// [`Report::dangling`](super::Report::dangling) of its previous sync. Missing targets of other sources are not
+    /// counted.
     pub fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
         self.links.recall(source, dangling);
     }

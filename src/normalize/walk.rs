@@ -1,8 +1,8 @@
-//! Walks over a record and stops where rules have work.
+//! Walks over a record, and calls rules at the elements that they may change.
 //!
-//! R4's table defines elements. Each type has a compiled selection of the properties that are, or contain, a code, a
-//! reference or a required element. All others are skipped. Extensions are visited in resources, backbones, data types
-//! on the way and other extensions, not in primitives. Extensions that normalization writes are not visited.
+//! For each type of R4, a table has the properties that are, or contain, a code, a reference or a required element. All
+//! other properties are skipped. Extensions are visited in resources, backbone elements, other extensions, and data
+//! types that the walk enters, but not in primitives. Extensions that normalization writes are not visited.
 
 use std::sync::OnceLock;
 
@@ -11,24 +11,25 @@ use crate::columns::json::Value;
 use crate::fhir::name_table::NameTable;
 use crate::fhir::{Element, Kind, TypeId, facts};
 
-/// The work of a rule at the places of a record.
+/// What a rule does at the elements of a record.
 pub(super) trait Visit<'t> {
-    /// A CodeableConcept.
+    /// Handles a CodeableConcept.
     fn concept(&mut self, _: Value<'t>) {}
 
-    /// A list of Codings outside a CodeableConcept.
+    /// Handles a list of Codings outside a CodeableConcept.
     fn codings(&mut self, _: Value<'t>) {}
 
-    /// A Coding outside a list.
+    /// Handles a Coding outside a list.
     fn coding(&mut self, _: Value<'t>) {}
 
-    /// A Quantity.
+    /// Handles a Quantity.
     fn quantity(&mut self, _: Value<'t>) {}
 
-    /// A Reference, and its possible target types. An empty list means any type.
+    /// Handles a Reference. The list has its possible target types. It is empty if all types are possible.
     fn reference(&mut self, _: Value<'t>, _: &'static [TypeId]) {}
 
-    /// An object without some required elements: those of [`required`] whose bit is not set.
+    /// Handles an object that lacks required elements of its type. The number has the bits of those that it has, in the
+    /// order of [`required`].
     fn lacks(&mut self, _: Value<'t>, _: TypeId, _: u64) {}
 }
 
@@ -37,18 +38,18 @@ pub(super) fn resource<'t>(root: Value<'t>, type_id: TypeId, visit: &mut impl Vi
     Walk { visit }.object(root, type_id);
 }
 
-/// Walks over a value of some type.
+/// Walks over a value of this type.
 pub(super) fn value<'t>(value: Value<'t>, type_id: TypeId, visit: &mut impl Visit<'t>) {
     let step = Shapes::get().step_to(type_id);
     Walk { visit }.step(value, step, &[]);
 }
 
-/// The required elements of a type, in the order of the bits of [`Visit::lacks`].
+/// Returns the required elements of a type, in the order of the bits of [`Visit::lacks`].
 pub(super) fn required(type_id: TypeId) -> &'static [&'static Element] {
     &Shapes::get().shapes[type_id.index()].required
 }
 
-/// The type that a resource states.
+/// Returns the type that a resource states, if it is a concrete resource type of R4.
 pub(super) fn resource_type(resource: Value<'_>) -> Option<TypeId> {
     let type_id = facts().lookup(&resource.get_str("resourceType")?)?;
     let def = facts().get(type_id);
@@ -64,7 +65,7 @@ fn is_hollow(value: Value<'_>) -> bool {
     (value.is_array() && value.items().next().is_none()) || (value.is_object() && value.entries().next().is_none())
 }
 
-/// The action for a property's value.
+/// What the walk does with the value of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Skip,
@@ -73,9 +74,9 @@ enum Step {
     Quantity,
     Reference,
     Extension,
-    /// Its type contains elements for rules.
+    /// An object that may contain elements for rules. It has this type.
     Within(TypeId),
-    /// A resource, which states its type itself.
+    /// A resource, which states its own type.
     Resource,
 }
 
@@ -114,8 +115,8 @@ impl Shapes {
     fn compile() -> Shapes {
         let facts = facts();
         let mut steps: Vec<Step> = facts.types().map(own_step).collect();
-        // A type matters to rules if one of its elements does. This repeats until nothing changes, because types
-        // contain themselves.
+        // The walk must enter a type if one of its elements matters to rules. This repeats until nothing changes,
+        // because types contain each other.
         loop {
             let mut changed = false;
             for type_id in facts.types().filter(|type_id| !is_primitive(*type_id)) {
@@ -137,7 +138,7 @@ fn is_primitive(type_id: TypeId) -> bool {
     matches!(facts().get(type_id).kind, Kind::Primitive(_))
 }
 
-/// The step of a type, regardless of its elements.
+/// Returns the step for a type, regardless of its elements.
 fn own_step(type_id: TypeId) -> Step {
     let facts = facts();
     let is_a = |name: &str| facts.lookup(name).is_some_and(|ancestor| facts.is_a(type_id, ancestor));
@@ -175,7 +176,7 @@ impl Shape {
         let def = facts.get(type_id);
         let mut shape = Shape::default();
         let mut properties: Vec<(&'static str, Property)> = Vec::new();
-        // The URL of an extension has no placeholder. Without it an extension has no meaning.
+        // An extension without a URL gets no placeholder, because it has no meaning.
         let is_required = |element: &Element| element.min > 0 && def.name != "Extension";
         for element in &def.elements {
             let bit = if is_required(element) {
@@ -186,7 +187,7 @@ impl Shape {
             };
             shape.all |= bit;
             for type_id in &element.types {
-                // Tags are labels, including ours.
+                // Rules do not change tags.
                 let is_tag = def.name == "Meta" && element.name == "tag";
                 let step = if is_tag { Step::Skip } else { steps[type_id.index()] };
                 if step == Step::Skip && bit == 0 {
@@ -217,7 +218,7 @@ impl Shape {
     }
 }
 
-/// The JSON name of a choice element with a type.
+/// Returns the JSON name of a choice element with a value of this type.
 pub(super) fn choice_name(element: &str, type_name: &str) -> String {
     let (head, tail) = type_name.split_at(1);
     format!("{element}{}{tail}", head.to_ascii_uppercase())
@@ -289,7 +290,7 @@ impl<'t, V: Visit<'t>> Walk<'_, V> {
     }
 }
 
-/// Types that the code of the walk names.
+/// The types that the walk looks up by name.
 struct Types {
     identifier: TypeId,
     extension: TypeId,

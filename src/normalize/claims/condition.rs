@@ -10,12 +10,12 @@ use super::read::text::{Name, Object, When, reference};
 use super::visits::{Visit, Visits};
 use crate::normalize::report::Rule;
 
-/// The diagnoses of an Encounter: by visit, in order of their sequence.
+/// The diagnoses of each visit, by its index, in order of their sequence.
 #[derive(Debug, Default)]
 pub(super) struct Diagnosed(BTreeMap<usize, BTreeSet<(u32, String, Use)>>);
 
 impl Diagnosed {
-    /// The diagnoses of a visit, as JSON.
+    /// Returns the diagnoses of a visit, as items of `Encounter.diagnosis`.
     pub(super) fn of(&self, visit: usize) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let mut written = Vec::new();
@@ -72,7 +72,7 @@ impl Use {
     }
 }
 
-/// A diagnosis of an Encounter, from all its claims.
+/// A diagnosis code of a visit, with the facts from all its claims.
 struct Told<'c> {
     code: &'c Code,
     text: Option<&'c Name>,
@@ -83,7 +83,7 @@ struct Told<'c> {
     origins: BTreeSet<Origin>,
 }
 
-/// Makes the Conditions, and returns the diagnoses of each visit.
+/// Makes the Conditions that the visits' own Encounters do not have yet. Returns the diagnoses of each visit.
 pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Context<'_>, out: &mut Output) -> Diagnosed {
     let mut diagnosed = Diagnosed::default();
     let mut told: BTreeMap<(usize, Option<Name>, Name), Told<'_>> = BTreeMap::new();
@@ -121,7 +121,8 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
     diagnosed
 }
 
-/// The visits whose lines point to a diagnosis. If no line points to any, all visits of the claim.
+/// Returns the visits of the lines that point to a diagnosis. If none points to it, returns the claim's first visit. If
+/// the lines of the claim point to no diagnosis at all, returns all its visits.
 fn visits_of(place: usize, claim: &Claim, diagnosis: &Diagnosis, visits: &Visits) -> Vec<usize> {
     let mut all = visits.of_claim(place, claim);
     if claim.lines.iter().all(|line| line.diagnoses.is_empty()) {

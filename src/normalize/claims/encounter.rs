@@ -1,4 +1,4 @@
-//! Encounter from claims: the resource of a visit or stay.
+//! Encounter from claims: one for each visit or stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::normalize::codes::Codes;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::report::Rule;
 
-/// Makes the Encounters of the visits that no Encounter of a source describes. `diagnosed` has the diagnoses of each
+/// Makes an Encounter for each visit that no source's own Encounter describes. `diagnosed` has the diagnoses of each
 /// visit.
 pub(super) fn make(claims: &[Claim], visits: &Visits, diagnosed: &Diagnosed, context: &Context<'_>, out: &mut Output) {
     for (place, visit) in visits.list.iter().enumerate() {
@@ -39,7 +39,8 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, diagnosed: &Diagnosed, con
     }
 }
 
-/// The evaluation and management codes. Without one, the type of the first claim as text.
+/// Returns the types of the Encounter: its evaluation and management codes. If it has none, the type of a claim as
+/// text.
 fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
     let mut found = BTreeMap::new();
     for (_, line) in visit.lines(claims) {
@@ -61,8 +62,8 @@ fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
     vec![format!("{{\"text\":{}}}", quoted(title.unwrap_or(PLACEHOLDER)))]
 }
 
-/// Practitioners of the care team, without duplicates, with their roles. For a professional's claim also the billing
-/// provider.
+/// Returns the practitioners of the care team, each once, with their roles. If a claim is not institutional, its
+/// billing provider counts as one of them if it is a Practitioner or a PractitionerRole.
 fn participants(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<String> {
     let mut people: BTreeMap<String, (BTreeSet<Role>, String)> = BTreeMap::new();
     for (claim, line) in visit.lines(claims) {
@@ -104,7 +105,8 @@ fn part(role: Role) -> (&'static str, &'static str) {
     }
 }
 
-/// Point of origin of the first claim that states it, and discharge status of the last.
+/// Returns the point of origin of the first institutional claim that has one, and the discharge status of the last one
+/// that has one. Returns `None` if the visit is no stay and no period of home health or hospice care.
 fn hospitalization(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Option<String> {
     if !visit.is_long() {
         return None;
@@ -138,12 +140,12 @@ fn locations(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<Stri
     found.into_values().collect()
 }
 
-/// The facility if it is an organization, otherwise the billing provider. For a stay, those of the institution's own
-/// claims.
+/// Returns the facility or, if it is no organization, the billing provider. Of several claims, the first that gives one
+/// counts. Institutional claims come first.
 fn organization(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Option<String> {
     let pick = |claim: &Claim| {
         let institutional = claim.kind == Kind::Institutional;
-        // The billing provider of a professional may be a person without a stated type.
+        // In other claims, a party without a stated type may be a person.
         let fits = |party: &&Party| party.is("Organization") || (institutional && party.may_be(&["Organization"]));
         let facility = claim.facility.as_ref().filter(fits);
         let party = facility.or(claim.provider.as_ref().filter(fits))?;

@@ -1,4 +1,4 @@
-//! InsurancePlan from Medicare Advantage Coverage: one for each contract, plan, segment and year.
+//! InsurancePlan from Coverage of Medicare Advantage: one for each contract, plan, segment and year of a source.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::normalize::additions::Addition;
 use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::Rule;
 
-/// R5's element as an extension of R4.
+/// The extension with which R4 represents `Coverage.insurancePlan` of R5.
 const INSURANCE_PLAN: &str = "http://hl7.org/fhir/5.0/StructureDefinition/extension-Coverage.insurancePlan";
 
-/// A period that ends more than this many years after its start counts as open: payers write 9999 or 2099 for an
-/// unknown end.
+/// If a period ends more than this many years after its start, its end counts as unknown: payers write 9999 or 2099 for
+/// an unknown end.
 const MAX_YEARS: i32 = 10;
 
-/// CMS's plan id.
+/// CMS's numbers of a plan: contract, plan and segment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct PlanId {
     contract: String,
@@ -30,7 +30,8 @@ struct PlanId {
 }
 
 impl PlanId {
-    /// Parses `H1234`, `H1234-001` or `H1234-001-000`, and nothing else. `S` contracts are stand-alone Part D.
+    /// Parses `H1234`, `H1234-001` or `H1234-001-000`, also with another separator than a hyphen. Returns `None` for
+    /// any other text, and for `S` contracts, which are stand-alone Part D.
     fn read(text: &str) -> Option<PlanId> {
         let text = text.trim();
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -64,7 +65,7 @@ impl PlanId {
     }
 }
 
-/// The facts of a Part C Coverage.
+/// The facts of a Coverage of Part C.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Coverage {
     source: SourceId,
@@ -76,7 +77,8 @@ pub(super) struct Coverage {
 }
 
 impl Coverage {
-    /// Reads a Coverage. `None` without a Part C contract, or if its source names an InsurancePlan.
+    /// Reads a Coverage. Returns `None` if it is cancelled or in error, if it has no Part C contract, or if the source
+    /// itself has set a reference to an InsurancePlan. `mark` is the URL of the extension on what rules add.
     pub(super) fn read(record: &Record<'_>, mark: &str, names: &mut Names) -> Option<Coverage> {
         let root = record.json;
         let own = |extension: Value<'_>| {
@@ -131,7 +133,7 @@ impl Coverage {
         })
     }
 
-    /// The record from which it was read.
+    /// Returns the record from which it was read.
     pub(super) fn origin(&self) -> Origin {
         Origin {
             source: self.source,
@@ -140,7 +142,7 @@ impl Coverage {
         }
     }
 
-    /// A number that changes with the content of the Coverage.
+    /// Returns a hash of the facts of the Coverage.
     pub(super) fn fingerprint(&self, directory: &Directory) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = siphasher::sip::SipHasher24::new();
@@ -151,18 +153,18 @@ impl Coverage {
     }
 }
 
-/// The facts about a plan from the parts of a Coverage.
+/// What the parts of a Coverage tell about its plan.
 #[derive(Default)]
 struct Told {
-    /// Ids as texts, in order.
+    /// The plan ids, in the order of the Coverage.
     ids: Vec<PlanId>,
-    /// CMS's contract of a month.
+    /// CMS's contract of each month.
     contracts: BTreeMap<u32, String>,
-    /// CMS's plan number of a month.
+    /// CMS's plan number of each month.
     numbers: BTreeMap<u32, String>,
-    /// A plan number alone.
+    /// A plan number without a contract.
     number: Option<String>,
-    /// CMS's year of reference.
+    /// The year in CMS's extension `rfrnc_yr`.
     year: Option<i32>,
 }
 
@@ -211,7 +213,7 @@ impl Told {
         }
     }
 
-    /// The most specific id. If CMS states several months, the last.
+    /// Returns the plan of CMS's last month if CMS gives any. If not, returns the most specific plan id.
     fn decide(&self) -> Option<PlanId> {
         if let Some((month, contract)) = self.contracts.last_key_value() {
             return Some(PlanId {
@@ -227,7 +229,7 @@ impl Told {
     }
 }
 
-/// Whether a name indicates Part D.
+/// Whether a name contains a word for Part D.
 fn is_part_d(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["ptd", "partd", "part-d", "part d", "part_d", "rx", "pdp"]
@@ -235,7 +237,7 @@ fn is_part_d(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Makes the InsurancePlans. Each Coverage then refers to its InsurancePlan.
+/// Makes the InsurancePlans, and adds a reference to its InsurancePlan to each Coverage.
 pub(super) fn make(mut coverages: Vec<Coverage>, context: &Context<'_>, out: &mut Output) {
     coverages.sort_by(|a, b| (a.source, &a.id).cmp(&(b.source, &b.id)));
     let mut plans: BTreeMap<(SourceId, &PlanId, Option<i32>), Vec<&Coverage>> = BTreeMap::new();
@@ -329,7 +331,7 @@ fn write(
     json.json()
 }
 
-/// The texts without duplicates, compared without regard to case. The first spelling counts.
+/// Returns each text once, compared without regard to case. The first spelling counts.
 fn distinct<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
     let mut distinct: Vec<&str> = Vec::new();
     for text in texts {

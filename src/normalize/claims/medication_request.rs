@@ -14,13 +14,15 @@ use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Day, SourceId};
 use crate::normalize::report::Rule;
 
-/// Fills that are further apart belong to different prescriptions.
+/// Fills that are more than this number of days apart belong to different prescriptions.
 const MAX_GAP_DAYS: i32 = 180;
 
-/// A source's MedicationRequest for the same drug, by the same prescriber, within these days is the same prescription.
+/// A source's own MedicationRequest counts as the same prescription if it is for the same drug, by the same prescriber,
+/// and from at most this number of days earlier or later.
 const MAX_ORDER_DAYS: i32 = 30;
 
-/// Makes the prescriptions of all pharmacy claims.
+/// Makes a MedicationRequest for each prescription in the pharmacy claims. If a source has one, adds references to the
+/// claims to it instead.
 pub(super) fn make(claims: &[Claim], own: &Own, context: &Context<'_>, out: &mut Output) {
     let mut groups: BTreeMap<Key, Vec<Fill<'_>>> = BTreeMap::new();
     for claim in claims.iter().filter(|claim| claim.kind == Kind::Pharmacy) {
@@ -47,7 +49,7 @@ pub(super) fn make(claims: &[Claim], own: &Own, context: &Context<'_>, out: &mut
     }
 }
 
-/// The common facts of a prescription's fills.
+/// What all fills of a prescription have in common.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     source: SourceId,
@@ -57,13 +59,13 @@ struct Key {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum By {
-    /// Pharmacy and number, or the source's own MedicationRequest.
+    /// The pharmacy and the prescription number, or the source's own MedicationRequest.
     Number(String),
-    /// Prescriber and drug.
+    /// The prescriber and the drug.
     Drug(String),
 }
 
-/// A line of a pharmacy claim.
+/// A line of a pharmacy claim, or a pharmacy claim without lines.
 struct Fill<'c> {
     claim: &'c Claim,
     line: Option<&'c Line>,
@@ -94,7 +96,7 @@ impl<'c> Fill<'c> {
         self.claim.with_role(self.line, &[Role::Prescribing, Role::Primary])
     }
 
-    /// The drug's codings: those of the product, or of a compound's ingredients.
+    /// Returns the codings of the product. For a compound, returns the NDCs of the product and of its ingredients.
     fn drug(&self) -> Vec<&'c Code> {
         let Some(line) = self.line else { return Vec::new() };
         let ingredients = line.ingredients.iter().flat_map(|concept| &concept.codes);
@@ -153,7 +155,7 @@ impl Prescription<'_> {
         }
         let source = self.key.source;
         let rule = Rule::MedicationRequest;
-        // The first day distinguishes a run of fills from the next run of the same drug.
+        // The day of the first fill distinguishes this series of fills from other series of the same drug.
         let seed = match &self.key.by {
             By::Number(number) => format!("{}|{}|number|{number}", rule.name(), self.key.patient),
             By::Drug(drug) => {
@@ -204,7 +206,8 @@ impl Prescription<'_> {
         out.make(rule, source, "MedicationRequest", &id, json.json(), origins);
     }
 
-    /// The drug of the latest fill. Its text comes from the latest fill of the same drug that has a text.
+    /// Returns the drug of the latest fill. Its text is the latest that the source itself wrote for this drug. If there
+    /// is none, it is the text of the latest fill.
     fn medication(&self, last: &Fill<'_>, codes: &dyn Codes) -> String {
         let drug = last.drug();
         let mut same = self.fills.iter().rev().filter(|fill| fill.drug() == drug);
@@ -213,7 +216,7 @@ impl Prescription<'_> {
         medication(last, own.or_else(shown), codes)
     }
 
-    /// References to the claims, in order of the fills.
+    /// Returns references to the claims, in the order of the fills.
     fn claims(&self) -> Vec<String> {
         let mut claims: Vec<String> = Vec::new();
         for fill in self.fills {
@@ -225,7 +228,8 @@ impl Prescription<'_> {
         claims
     }
 
-    /// A source's MedicationRequest for this prescription: the nearest in time, then by source and id.
+    /// Returns a source's own MedicationRequest for this prescription. Of several, returns the nearest in time, then
+    /// the first by source and id.
     fn order<'o>(&self, own: &'o Own, context: &Context<'_>) -> Option<&'o Order> {
         let codes = context.settings.codes;
         let first = self.fills.first()?;
@@ -264,7 +268,7 @@ impl Prescription<'_> {
         found.min_by_key(|order| (distance(order), order.source, order.id.clone()))
     }
 
-    /// Adds the claims to the source's order.
+    /// Adds references to the claims to a source's own MedicationRequest.
     fn add_to(&self, order: &Order, context: &Context<'_>, out: &mut Output) {
         let rule = Rule::MedicationRequest;
         for claim in self.claims() {
@@ -286,8 +290,9 @@ impl Prescription<'_> {
     }
 }
 
-/// Keys that are equal in two prescriptions of the same drug: its ingredients, otherwise the first 9 digits of its NDC.
-/// With `all`, also its RxNorm codes, and the NDC beside the ingredients.
+/// Returns keys of a drug. Prescriptions of the same drug have a key in common. The keys are the ingredients or, if
+/// they are unknown, the first 9 digits of the NDC. With `all`, the RxNorm codes are keys as well, and the NDC in any
+/// case.
 fn drug_keys(drug: Vec<&Code>, codes: &dyn Codes, all: bool) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for code in drug {
@@ -311,7 +316,8 @@ fn drug_keys(drug: Vec<&Code>, codes: &dyn Codes, all: bool) -> BTreeSet<String>
     keys
 }
 
-/// Active up to the last day that the latest fill covers.
+/// Returns the status: `active` up to the last day that the latest fill covers, `completed` after it, and `unknown` if
+/// this day is unknown.
 fn status(last: &Fill<'_>, today: Day) -> &'static str {
     match (last.day(), last.days_supply()) {
         (Some(day), Some(days)) if day.0 + days as i32 - 1 < today.0 => "completed",
@@ -386,7 +392,7 @@ fn dispense(fill: &Fill<'_>, context: &Context<'_>) -> Option<String> {
     json.some()
 }
 
-/// NCPDP's code for dispensing as written.
+/// Returns the substitution for NCPDP's code for dispensing as written.
 fn substitution(daw: &Code, codes: &dyn Codes) -> String {
     let mut json = Object::new();
     match &*daw.code {

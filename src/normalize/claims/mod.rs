@@ -1,7 +1,8 @@
 //! Generates resources from claims and Coverage.
 //!
-//! Decides which claims describe the same prescription, Encounter, diagnosis and procedure, and when a source's own
-//! record replaces a generated one. Each rule has a file. A claim is read once into typed facts. Rules read no JSON.
+//! Decides which claims describe the same prescription, Encounter, diagnosis or procedure, and when a source's own
+//! record takes the place of a generated one. Each rule has its own file. Each claim is read once into typed facts. The
+//! rules use these facts and read no JSON.
 
 mod condition;
 mod encounter;

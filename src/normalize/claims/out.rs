@@ -1,4 +1,4 @@
-//! The results of rules: resources, additions, and for each the records from which it was made.
+//! The results of rules: resources, additions, and the records from which each resource was made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,27 +22,28 @@ pub(super) struct Origin {
     pub(super) id: Name,
 }
 
-/// The inputs of every rule.
+/// What every rule needs.
 pub(super) struct Context<'c> {
-    /// Sources, terminology, the day.
+    /// The sources, the terminology and the day.
     pub(super) settings: &'c Settings<'c>,
-    /// Finds the NPI of providers.
+    /// Finds the NPIs of providers.
     pub(super) directory: &'c Directory,
 }
 
 impl Context<'_> {
-    /// The source with this number, if there is one.
+    /// Returns the source with this number, if there is one.
     pub(super) fn source(&self, id: SourceId) -> Option<&Source> {
         self.settings.sources.get(id.0 as usize)
     }
 
-    /// The id of a generated resource.
+    /// Returns the id of a generated resource.
     pub(super) fn id(&self, source: SourceId, resource_type: &str, seed: &str) -> Option<String> {
         let source = self.source(source)?;
         Some((self.settings.ids)(source, resource_type, seed))
     }
 
-    /// A resource with its type, id, the profile that it meets, and tags.
+    /// Begins a resource with its type, its id and its `meta`: the profile that it meets, the tags of its source, and a
+    /// tag for each rule.
     pub(super) fn resource(&self, source: SourceId, resource_type: &str, id: &str, rules: &[Rule]) -> Object {
         let mut tags = Vec::new();
         if let Some(source) = self.source(source) {
@@ -58,7 +59,7 @@ impl Context<'_> {
         resource
     }
 
-    /// The extension on additions of a rule to a source's own record.
+    /// Returns the extension that marks an addition of a rule to a source's own record.
     pub(super) fn mark(&self, source: SourceId, rule: Rule) -> String {
         let base = self.source(source).map_or("", |source| &source.tag_system_base);
         Object::new()
@@ -68,8 +69,8 @@ impl Context<'_> {
     }
 }
 
-/// The profile of US Core 6.1 that a generated resource meets, whatever its claim leaves out. An InsurancePlan states
-/// no profile: US Core has none for it, and Plan-Net's requires the plan's networks, which no Coverage states.
+/// Returns the profile of US Core 6.1 that a generated resource meets, whatever its claim leaves out. An InsurancePlan
+/// states no profile: US Core has none for it, and Plan-Net's requires the plan's networks, which no Coverage states.
 fn profile(resource_type: &str) -> Option<&'static str> {
     Some(match resource_type {
         "Condition" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-condition-encounter-diagnosis",
@@ -81,12 +82,12 @@ fn profile(resource_type: &str) -> Option<&'static str> {
     })
 }
 
-/// The URL of the extension on additions of rules.
+/// Returns the URL of the extension that marks additions of rules.
 pub(super) fn mark_url(tag_system_base: &str) -> String {
     format!("{tag_system_base}/StructureDefinition/normalized")
 }
 
-/// The generated resources and additions.
+/// Collects the generated resources and the additions.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     generated: Vec<Generated>,
@@ -95,7 +96,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// A resource, and the records from which it was made.
+    /// Adds a resource, and the records from which it was made.
     pub(super) fn make(
         &mut self,
         rule: Rule,
@@ -121,7 +122,7 @@ impl Output {
         });
     }
 
-    /// An item of a list of a source's own record.
+    /// Adds an item to a list of a source's own record.
     pub(super) fn add(&mut self, resource_type: &str, id: &str, addition: Addition) {
         let Some(type_id) = facts().lookup(resource_type) else {
             return;
@@ -132,12 +133,12 @@ impl Output {
             .push(addition);
     }
 
-    /// The results from each record.
+    /// Returns what was made from each record: the rules, with references to the resources.
     pub(super) fn made(&self) -> &BTreeMap<Origin, BTreeSet<(Rule, String)>> {
         &self.made
     }
 
-    /// Resources in order of type and id, and the additions.
+    /// Returns the resources, sorted by type and id, and the additions. Each id occurs once.
     pub(super) fn finish(mut self) -> (Vec<Generated>, Additions) {
         self.generated
             .sort_by(|a, b| (a.resource_type, &a.id).cmp(&(b.resource_type, &b.id)));
@@ -147,7 +148,7 @@ impl Output {
     }
 }
 
-/// A list of references to resources.
+/// Returns References to these targets.
 pub(super) fn references<'t>(targets: impl IntoIterator<Item = &'t str>) -> Vec<String> {
     let reference = |target: &str| format!("{{\"reference\":{}}}", quoted(target));
     targets.into_iter().map(reference).collect()

@@ -1,4 +1,5 @@
-//! Procedure from claims: procedures of stays, and service lines whose code is a procedure.
+//! Procedure from claims: one for each procedure of a claim (`ExplanationOfBenefit.procedure`), and one for each
+//! service line whose code is a procedure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,10 +21,11 @@ const PERFORMERS: [Role; 4] = [Role::Rendering, Role::Operating, Role::Primary, 
 /// The roles that may have performed the procedures of a stay, in order of preference.
 const SURGEONS: [Role; 4] = [Role::Operating, Role::Rendering, Role::Attending, Role::Primary];
 
-/// Lines with equal code, day and performer are one procedure.
+/// The source, the patient, the code, the day and the performer. Lines in which all of these are equal describe one
+/// procedure.
 type Key = (SourceId, Name, Name, Option<Day>, String);
 
-/// A procedure, with all lines that describe it.
+/// A procedure, with the facts from all lines that describe it.
 struct Told<'c> {
     codings: Vec<&'c Code>,
     text: Option<&'c Name>,
@@ -36,7 +38,7 @@ struct Told<'c> {
     origins: BTreeSet<Origin>,
 }
 
-/// Makes the Procedures.
+/// Makes the Procedures that no source has as its own record.
 pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Context<'_>, out: &mut Output) {
     let spans: Vec<Vec<Span>> = claims.iter().map(dates).collect();
     let mut told: BTreeMap<Key, Told<'_>> = BTreeMap::new();
@@ -105,7 +107,7 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
     }
 }
 
-/// The days of a claim's procedures: their own, otherwise the claim's.
+/// Returns the time of each procedure of a claim: its own date or, if it has none, that of the stay or of the claim.
 fn dates(claim: &Claim) -> Vec<Span> {
     let own = claim
         .procedures
@@ -133,14 +135,14 @@ fn key(claim: &Claim, code: &Code, performed: &Span, performer: Option<&Party>, 
     )
 }
 
-/// The visit of a claim on a day. If it has none on that day, its first.
+/// Returns the visit of a claim that begins on a day. If there is none, returns the claim's first visit.
 fn visit_on(claim: &Claim, place: usize, day: Option<Day>, visits: &Visits) -> Option<usize> {
     let all = visits.of_claim(place, claim);
     let on = |visit: &&usize| day.is_some() && visits.list[**visit].period.day() == day;
     all.iter().find(on).or(all.first()).copied()
 }
 
-/// Whether a source's own Procedure describes it.
+/// Whether a source has its own Procedure for this key.
 fn is_told(done: &Procedures, (source, patient, code, day, performer): &Key) -> bool {
     day.is_some_and(|day| done.has(*source, patient, code, day, performer))
 }

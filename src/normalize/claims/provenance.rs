@@ -1,4 +1,4 @@
-//! Provenance: the record, with its version, from which a generated resource was made.
+//! Provenance of generated resources: from which version of which record they were made.
 
 use siphasher::sip::SipHasher24;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +9,12 @@ use super::read::code::{coding, concept};
 use super::read::text::{Object, date_of, reference};
 use crate::normalize::report::Rule;
 
-/// One Provenance for each record that a rule used. `versions` distinguishes versions of a record.
+/// Makes one Provenance for each record from which resources were made. `versions` has a hash of the facts of each
+/// record.
 ///
-/// `recorded` is the start of the settings' day. The id depends on the record, its version and the results. The caller
-/// keeps an existing Provenance with the same id, so its day is that of the first sync with this version.
+/// `recorded` is the start of the settings' day in UTC. The id depends on the record, its hash and the resources.
+/// Whoever stores a Provenance keeps an existing one with the same id. So its day is that of the first run with these
+/// facts.
 pub(super) fn make(versions: &BTreeMap<Origin, u64>, context: &Context<'_>, out: &mut Output) {
     let made: Vec<(Origin, BTreeSet<(Rule, String)>)> = out
         .made()

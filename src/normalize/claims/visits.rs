@@ -1,4 +1,4 @@
-//! Groups service lines of claims into visits and stays.
+//! Groups the service lines of claims into visits and stays.
 
 use std::collections::BTreeMap;
 
@@ -15,46 +15,46 @@ use super::tables::place_of_service::{Class, INPATIENT_HOSPITAL};
 use super::tables::revenue;
 use crate::normalize::record::{Day, SourceId};
 
-/// A line of a claim, by their indexes, or a claim without lines.
+/// A line of a claim, by the indexes of both. `None` stands for the claim as a whole.
 pub(super) type Part = (usize, Option<usize>);
 
-/// The common facts of a visit's parts, in the order in which visits are decided.
+/// What the parts of a visit have in common. Visits are sorted by it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sort {
-    /// The source's Encounter that the claim names.
+    /// The source's Encounter to which lines of the claim refer.
     Own(Name),
-    /// A stay: facility and first day.
+    /// A stay: the facility and the first day.
     Stay(String, Day),
-    /// A period of home health.
+    /// A period of home health: the facility and the first day.
     HomeHealth(String, Day),
-    /// A period of hospice care.
+    /// A period of hospice care: the facility and the first day.
     Hospice(String, Day),
-    /// A day at a facility.
+    /// A day at a facility: the facility and the day.
     Facility(String, Day),
-    /// A day of a provider at a place of service.
+    /// A day of a provider at a place of service: the provider, the place and the day.
     Service(String, Name, Day),
 }
 
 /// A visit or stay.
 #[derive(Debug)]
 pub(super) struct Visit {
-    /// The source and patient of its claims.
+    /// The source of its claims.
     pub(super) source: SourceId,
     /// The reference to the visit's patient.
     pub(super) patient: Name,
-    /// The common facts of its parts.
+    /// What its parts have in common.
     pub(super) sort: Sort,
     /// The visit's parts.
     pub(super) parts: Vec<Part>,
     /// The visit's class.
     pub(super) class: Class,
-    /// From the first to the last day.
+    /// The period from the first to the last day. Its end is open if the visit goes on.
     pub(super) period: Span,
-    /// Whether the patient is still there.
+    /// Whether the patient was not discharged yet.
     pub(super) goes_on: bool,
-    /// The source's Encounter, with its source.
+    /// The Encounter of a source that describes the visit, and its source.
     pub(super) own: Option<(SourceId, Name)>,
-    /// The id of the generated Encounter.
+    /// The id of the generated Encounter. `None` if a source's Encounter describes the visit.
     pub(super) id: Option<String>,
 }
 
@@ -69,7 +69,7 @@ impl Visit {
         matches!(self.sort, Sort::Stay(..) | Sort::HomeHealth(..) | Sort::Hospice(..))
     }
 
-    /// The reference to its Encounter.
+    /// Returns the reference to the Encounter of the source, or to the generated one.
     pub(super) fn reference(&self) -> Option<String> {
         match (&self.own, &self.id) {
             (Some((_, own)), _) => Some(own.to_string()),
@@ -88,7 +88,7 @@ pub(super) struct Visits {
 }
 
 impl Visits {
-    /// Finds the visits, and which of them an Encounter of a source describes.
+    /// Finds the visits of the claims, and the sources' Encounters that describe them.
     pub(super) fn find(claims: &[Claim], own: &Own, context: &Context<'_>) -> Visits {
         let mut groups = Groups {
             claims,
@@ -131,12 +131,12 @@ impl Visits {
         visits
     }
 
-    /// The visit of a part.
+    /// Returns the index of the visit to which a part belongs.
     pub(super) fn of(&self, part: Part) -> Option<usize> {
         self.by_part.get(&part).copied()
     }
 
-    /// The visits of a claim, in order of its lines.
+    /// Returns the indexes of a claim's visits, in the order of its lines.
     pub(super) fn of_claim(&self, place: usize, claim: &Claim) -> Vec<usize> {
         let lines = (0..claim.lines.len()).map(Some).chain([None]);
         let mut visits = Vec::new();
@@ -151,7 +151,7 @@ impl Visits {
 
 type Key = (SourceId, Name, Sort);
 
-/// Stays of one facility: periods with their claims.
+/// The stays of each facility: the first day, the last day, and the indexes of the claims.
 type Stays = BTreeMap<(SourceId, Name, String), Vec<(Day, Day, Vec<usize>)>>;
 
 struct Groups<'g> {
@@ -200,8 +200,8 @@ impl Groups<'_> {
         }
     }
 
-    /// Adds a claim whose lines name an Encounter of the source. Lines without an Encounter join the first line with
-    /// one.
+    /// Adds a claim whose lines refer to Encounters of the source. Lines without such a reference join the Encounter of
+    /// the first line that has one. Returns whether there is such a line.
     fn named(&mut self, place: usize, claim: &Claim, own: &Own) -> bool {
         let known = |line: &Line| {
             let encounter = line.encounter.clone();
@@ -247,7 +247,8 @@ impl Groups<'_> {
         }
     }
 
-    /// Merges periods that meet, or follow within a day, into one stay.
+    /// Merges periods into one stay if they overlap, or if one begins at most a day after the other ends. Adds the
+    /// claims of all stays.
     fn merge_stays(&mut self) {
         for ((_, _, facility), periods) in &mut self.stays {
             periods.sort();
@@ -280,7 +281,8 @@ impl Groups<'_> {
         }
     }
 
-    /// The stay that covers the days: at the facility, or at any facility if none is given.
+    /// Returns the stay of the claim's patient that covers the days. It must be at `facility`, or at any facility if
+    /// that is `None`.
     fn covering(&self, claim: &Claim, facility: Option<&String>, from: Day, to: Day) -> Option<Sort> {
         let first = (
             claim.source,
@@ -342,13 +344,14 @@ impl Groups<'_> {
     }
 }
 
-/// Whether a claim makes no visit: it has only supplies, equipment or laboratory tests.
+/// Whether a claim makes no visit, because it has only supplies, equipment or laboratory tests.
 fn gives_none(claim: &Claim) -> bool {
     let no_visit = |line: &Line| matches!(line.purpose(), Service::Supply | Service::Laboratory);
     claim.equipment || (!claim.lines.is_empty() && claim.lines.iter().all(no_visit))
 }
 
-/// The lines of a claim with their days. A claim without lines, or whose lines have no days, has its first day.
+/// Returns the lines of a claim with their days. A line without a day gets the claim's first day. So does a claim
+/// without lines.
 fn days(claim: &Claim) -> Vec<(Option<usize>, Day)> {
     let begins = claim.billable.day().or(claim.created.as_ref().map(|when| when.day));
     if claim.lines.is_empty() {
@@ -359,7 +362,7 @@ fn days(claim: &Claim) -> Vec<(Option<usize>, Day)> {
     dated.collect()
 }
 
-/// From admission to discharge, according to one claim.
+/// Returns the period from admission to discharge, according to one claim.
 fn stay_span(claim: &Claim) -> Span {
     let line = claim.lines.iter().filter_map(|line| line.served.start.as_ref()).min();
     let admission = &claim.admission.start;
@@ -374,7 +377,8 @@ fn stay_span(claim: &Claim) -> Span {
 }
 
 impl Visit {
-    /// The key that distinguishes it from other visits of the source.
+    /// Returns a text that distinguishes the visit from other visits of the source. The id of the Encounter depends on
+    /// it.
     fn seed(&self) -> String {
         let patient = &self.patient;
         match &self.sort {
@@ -389,7 +393,7 @@ impl Visit {
         }
     }
 
-    /// The visit's claims and lines.
+    /// Returns the claims and lines of the visit.
     pub(super) fn lines<'c>(&'c self, claims: &'c [Claim]) -> impl Iterator<Item = (&'c Claim, Option<&'c Line>)> {
         self.parts.iter().map(|(place, line)| {
             let claim = &claims[*place];
@@ -439,7 +443,7 @@ impl Visit {
         self.period = period;
     }
 
-    /// The visit's first and last day.
+    /// Returns the visit's first and last day.
     fn days(&self) -> Option<(Day, Day)> {
         let start = self.period.day()?;
         let end = self.period.end.as_ref().map_or(start, |end| end.day);
@@ -449,7 +453,8 @@ impl Visit {
         }
     }
 
-    /// Keys of the participants: the facility, the billing provider, and the care team except referring physicians.
+    /// Returns the keys of the parties that may have been there: the facility, the billing provider, and the rendering,
+    /// operating, attending and primary members of the care team.
     fn parties(&self, claims: &[Claim], context: &Context<'_>) -> Vec<String> {
         let mut keys = Vec::new();
         let mut add = |claim: &Claim, party: &Party| {
@@ -476,7 +481,9 @@ impl Visit {
     }
 }
 
-/// Whether a claim is interim and the patient not discharged.
+/// Whether the patient was not discharged at the end of a claim. If the type of bill has a frequency, the claim must be
+/// interim and have no discharge status but 30 ("still patient"). If the type of bill has no frequency, status 30 alone
+/// decides.
 fn goes_on(claim: &Claim) -> bool {
     let discharge = claim.discharge.iter().flat_map(|concept| &concept.codes);
     let mut discharge = discharge.map(|code| &*code.code).peekable();

@@ -1,4 +1,4 @@
-//! Additions of other rules to a source's record.
+//! Writes the additions of other rules into a source's record.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,8 @@ pub(super) fn make(root: Value<'_>, base: &Base<'_>, additions: &[Addition], edi
     }
 }
 
-/// Adds the mark of a rule to an item. If the item is an extension with a value, the mark is inside the value.
+/// Returns an item with the extension that marks it as added by a rule. If the item is itself an extension with a
+/// value, the marking extension is inside the value.
 fn marked(json: &str, base: &Base<'_>, rule: Rule) -> String {
     let mut tape = Tape::new();
     let Ok(item) = tape.parse(json.as_bytes()) else {

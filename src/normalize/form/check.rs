@@ -1,5 +1,5 @@
-//! The project's own check: R4's required elements and types in a resource, which are cardinalities, JSON types and the
-//! forms of primitives. It ignores value sets, invariants and profiles.
+//! The project's own check of a resource: R4's cardinalities, JSON types, and the forms of primitives. It ignores value
+//! sets, invariants and profiles.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,13 +22,13 @@ pub enum Fault {
     UnknownElement,
     /// A required element is missing.
     Missing,
-    /// A list where R4 has one value, or two types of one choice.
+    /// A list where R4 allows one value, or values of two types for one choice element.
     TooMany,
-    /// One value where R4 has a list.
+    /// One value where R4 requires a list.
     NoList,
     /// The wrong JSON type.
     Type,
-    /// The text does not have the primitive's form.
+    /// The value does not have the form of its primitive type.
     Form,
     /// A code with leading or trailing white space.
     Space,
@@ -36,7 +36,7 @@ pub enum Fault {
     Empty,
 }
 
-/// A fault with its place.
+/// A fault and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The place, such as `Observation.component[1].code`.
@@ -62,7 +62,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The faults of a resource. Empty if it is valid by R4's cardinalities and types.
+/// Returns the faults of a resource. The list is empty if the resource is valid by R4's cardinalities and types.
 pub fn check(json: Value<'_>) -> Vec<Problem> {
     match resource_type(json) {
         Some(type_id) => problems(json, type_id),
@@ -84,12 +84,12 @@ pub(super) fn problems(root: Value<'_>, type_id: TypeId) -> Vec<Problem> {
     check.problems
 }
 
-/// An element's bit among those of its type.
+/// Returns the bit of an element within its type.
 fn bit(element: &Element) -> u128 {
     1 << element.ordinal.min(127)
 }
 
-/// The bits of a type's required elements.
+/// Returns the bits of a type's required elements.
 fn required(type_id: TypeId) -> u128 {
     static REQUIRED: OnceLock<Vec<u128>> = OnceLock::new();
     let of_type = |type_id| {
@@ -102,7 +102,7 @@ fn required(type_id: TypeId) -> u128 {
     REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[type_id.index()]
 }
 
-/// The current place in the resource. It becomes a text only for a fault.
+/// The current place in the resource. It is formatted only for a fault.
 #[derive(Clone, Copy)]
 struct Path<'p> {
     parent: Option<&'p Path<'p>>,
@@ -166,7 +166,7 @@ impl Check {
             };
             let element = child.element;
             if !is_present(value) {
-                // A missing required element is reported below.
+                // A required element without content is reported as missing below.
                 if element.min == 0 {
                     self.fault(&path, Fault::Empty);
                 }
@@ -192,7 +192,8 @@ impl Check {
             } else {
                 for (at, item) in value.items().enumerate() {
                     let path = Path { at: Some(at), ..path };
-                    // For a value without extension, or an extension without value, the other list has null.
+                    // Values and their extensions are in parallel lists, such as `given` and `_given`. A null in one
+                    // list is allowed only if the other list has an item at the same index.
                     if item.is_null() && is_primitive(child.type_id) {
                         let other = sibling().and_then(|list| list.items().nth(at));
                         if other.is_none_or(|other| other.is_null()) {
@@ -258,7 +259,7 @@ fn is_number(primitive: Primitive) -> bool {
     matches!(primitive, Decimal | Integer | PositiveInt | UnsignedInt)
 }
 
-/// The faults of a value that should be a boolean or a number, or that is no string.
+/// Returns the fault of a boolean, of a number, or of a value that should be a string and is none.
 fn scalar(primitive: Primitive, value: Value<'_>) -> Option<Fault> {
     let fits = match primitive {
         Primitive::Boolean => return value.as_bool().is_none().then_some(Fault::Type),
@@ -284,7 +285,7 @@ fn has_form(primitive: Primitive, text: &str) -> bool {
     let has_space = || text.as_bytes().iter().any(is_space);
     match primitive {
         Primitive::String | Primitive::Markdown => !text.trim().is_empty(),
-        // Words with one space between them.
+        // Words that are separated by single spaces.
         Primitive::Code => {
             let mut words = text.as_bytes().split(|byte| *byte == b' ');
             words.all(|word| !word.is_empty() && !word.iter().any(is_space))
@@ -298,7 +299,7 @@ fn has_form(primitive: Primitive, text: &str) -> bool {
         Primitive::Base64Binary => is_base64(text),
         Primitive::Xhtml => text.trim_start().starts_with("<div"),
         Primitive::Date => Temporal::date(text).is_ok(),
-        // Queries may leave out seconds and zone, but records may not.
+        // Only searches may leave out the seconds and the time zone.
         Primitive::DateTime => Temporal::date(text).is_ok() || Temporal::instant(text).is_ok(),
         Primitive::Instant => Temporal::instant(text).is_ok(),
         Primitive::Time => TimeOfDay::parse(text).is_ok_and(|time| time.precision >= Precision::Second),
@@ -306,7 +307,7 @@ fn has_form(primitive: Primitive, text: &str) -> bool {
     }
 }
 
-/// Groups of four characters, with white space around them.
+/// Whether a text is base64: groups of four characters, with white space between groups.
 fn is_base64(text: &str) -> bool {
     let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let mut groups = 0_usize;

@@ -1,6 +1,7 @@
-//! Codes in the form of their system.
+//! Writes codes in the form that their system uses.
 //!
-//! It decides the form of a code, not whether the code exists. A code that does not fit its system's form is unchanged.
+//! It decides the form of a code, not whether the code exists. A code that does not fit the form of its system is
+//! unchanged.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,8 +13,8 @@ use super::systems::{
 };
 use crate::normalize::codes::Codes;
 
-/// A code in the form of its system, trimmed. A code that does not fit is unchanged. The system may have any of its
-/// spellings. For ICD-9-CM, the spelling decides the position of the dot.
+/// Returns a code in the form that its system uses, without white space around it. A code that does not fit this form
+/// is only trimmed. `system` may be any known spelling. For ICD-9-CM, the spelling decides the position of the dot.
 pub fn canonical_code<'c>(system: &str, code: &'c str, codes: &dyn Codes) -> Cow<'c, str> {
     let code = trim(code);
     match form(system, code, codes) {
@@ -22,30 +23,30 @@ pub fn canonical_code<'c>(system: &str, code: &'c str, codes: &dyn Codes) -> Cow
     }
 }
 
-/// A code without leading and trailing white space, which R4 does not allow.
+/// Returns a code without the white space around it, which R4 does not allow.
 pub(super) fn trim(code: &str) -> &str {
     code.trim_matches([' ', '\t', '\n', '\r'])
 }
 
-/// How a code compares to the form of its system.
+/// How a code compares to the form that its system uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// The code has the system's form, or the system has no form.
+    /// The code already has the form, or the system has none.
     Right,
-    /// The system's form of the code.
+    /// The code in the form of its system.
     Written(String),
-    /// The code does not fit.
+    /// The code does not fit the form.
     Unfit,
 }
 
-/// The form of a code without leading and trailing white space.
+/// Compares a code to the form of its system. `code` has no white space around it.
 pub(super) fn form(system: &str, code: &str, codes: &dyn Codes) -> Form {
     thread_local! {
         static FORMS: RefCell<Memo<2, Form>> = RefCell::default();
     }
     match well_known(system) {
         None => Form::Right,
-        // A terminology may decide otherwise tomorrow, so its decisions are not cached.
+        // The form of an NDC depends on the terminology, which may change. So it is not cached.
         Some(NDC) => formed(system, code, codes),
         Some(_) => FORMS.with_borrow_mut(|forms| forms.get([system, code], || formed(system, code, codes))),
     }
@@ -56,7 +57,7 @@ fn formed(system: &str, code: &str, codes: &dyn Codes) -> Form {
         Some(ICD_10_CM) => icd_10_cm(code),
         Some(ICD_10_PCS) => alphanumeric(code, 7..=7),
         Some(ICD_9_CM) => icd_9_cm(system, code),
-        // Two letters or digits are a modifier.
+        // A code with two letters or digits is a modifier.
         Some(CPT | HCPCS) => alphanumeric(code, 5..=5).or_else(|| alphanumeric(code, 2..=2)),
         Some(CDT) => alphanumeric(code, 5..=5).filter(|code| code.starts_with('D')),
         Some(NDC) => ndc(code, codes),
@@ -75,13 +76,14 @@ fn formed(system: &str, code: &str, codes: &dyn Codes) -> Form {
     }
 }
 
-/// Letters and digits, in upper case.
+/// Returns the code in upper case, if it consists of letters and digits and has one of these lengths.
 fn alphanumeric(code: &str, length: std::ops::RangeInclusive<usize>) -> Option<String> {
     let fits = length.contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
     fits.then(|| code.to_ascii_uppercase())
 }
 
-/// The code without its dot. `None` if it has several dots, or one at another position than after `before` characters.
+/// Returns the code without its dot, in upper case. Returns `None` if it has several dots, or one at another position
+/// than after `before` characters, or other characters than letters and digits, or more than eight of these.
 fn undotted(code: &str, before: usize) -> Option<String> {
     match code.split_once('.') {
         None => alphanumeric(code, 1..=8),
@@ -90,7 +92,7 @@ fn undotted(code: &str, before: usize) -> Option<String> {
     }
 }
 
-/// The code with a dot after `before` characters, if it is longer.
+/// Returns the code with a dot after `before` characters, if it is longer than that.
 fn dotted(code: &str, before: usize) -> String {
     let (head, tail) = code.split_at(before.min(code.len()));
     if tail.is_empty() {
@@ -104,7 +106,7 @@ fn are_digits(code: &str) -> bool {
     !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A letter, a digit, a letter or digit, and up to four more after the dot.
+/// Formats a code of ICD-10-CM: a letter, a digit, a letter or digit, and up to four more after the dot.
 fn icd_10_cm(code: &str) -> Option<String> {
     let plain = undotted(code, 3)?;
     let bytes = plain.as_bytes();
@@ -112,8 +114,9 @@ fn icd_10_cm(code: &str) -> Option<String> {
     fits.then(|| dotted(&plain, 3))
 }
 
-/// A diagnosis has three digits before its dot (`V` and two, `E` and three), a procedure two. Four digits without a dot
-/// may be either. Only a spelling of the system that means one of them decides.
+/// Formats a code of ICD-9-CM. A diagnosis has three characters before its dot, or four if it begins with `E`. A
+/// procedure has two digits before it. Four digits without a dot may be either. Then only a spelling of the system that
+/// means one of them decides, and without one the code does not fit.
 fn icd_9_cm(system: &str, code: &str) -> Option<String> {
     let is_dotted = code.contains('.');
     let is_procedure = [".6.104", "/procedure", "/ICD9"]
@@ -131,12 +134,13 @@ fn icd_9_cm(system: &str, code: &str) -> Option<String> {
     };
     let plain = undotted(&upper, before)?;
     let digits = plain.strip_prefix(['E', 'V']).unwrap_or(&plain);
-    // A procedure of two digits has no dot.
+    // A procedure with two digits has no dot.
     let fits = are_digits(digits) && (before.min(2)..=before + 2).contains(&plain.len());
     fits.then(|| dotted(&plain, before))
 }
 
-/// 11 digits: 5 of the labeler, 4 of the product, 2 of the package.
+/// Formats an NDC with 11 digits: 5 of the labeler, 4 of the product, 2 of the package. Ten digits without hyphens have
+/// three readings. They fit only if the terminology knows exactly one of these.
 fn ndc(code: &str, codes: &dyn Codes) -> Option<String> {
     let parts: Vec<&str> = code.split('-').collect();
     if !parts.iter().all(|part| are_digits(part)) {
@@ -166,7 +170,7 @@ fn padded(labeler: &str, product: &str, package: &str) -> String {
     format!("{labeler:0>5}{product:0>4}{package:0>2}")
 }
 
-/// Digits, a hyphen and a check digit. Parts and answers begin with letters.
+/// Formats a code of LOINC: digits, a hyphen and a check digit. Codes of parts and answers begin with letters.
 fn loinc(code: &str) -> Option<String> {
     let upper = code.to_ascii_uppercase();
     let (head, check) = upper.split_once('-')?;
@@ -174,13 +178,13 @@ fn loinc(code: &str) -> Option<String> {
     (are_digits(digits) && check.len() == 1 && are_digits(check)).then_some(upper)
 }
 
-/// Two digits or more: `8` is `08`, `0140` is `140`.
+/// Formats a code of CVX with at least two digits: `8` becomes `08`, `0140` becomes `140`.
 fn cvx(code: &str) -> Option<String> {
     let number = are_digits(code).then(|| code.trim_start_matches('0'))?;
     (1..=3).contains(&number.len()).then(|| format!("{number:0>2}"))
 }
 
-/// Revenue codes and types of bill have four places. The first is usually a zero.
+/// Formats a revenue code or a type of bill with four characters. The first is usually a zero.
 fn four(code: &str) -> Option<String> {
     let upper = alphanumeric(code, 3..=4)?;
     are_digits(&upper[..2]).then(|| format!("{upper:0>4}"))

@@ -1,7 +1,7 @@
-//! Displays of codes from the consent's records, with the source of each.
+//! The displays of codes in the consent's records, with their sources.
 //!
-//! Memory is bounded: of more than [`CAPACITY`] codes, those with the lowest hashes stay, so the order of records does
-//! not matter.
+//! Memory is bounded: of more than [`CAPACITY`] displays, those of the codes with the lowest hashes stay. So the order
+//! of the records does not matter.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -19,12 +19,12 @@ use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 use crate::normalize::walk::{self, Visit};
 
-/// The maximum number of a consent's displays in memory. A code has one display for each source.
+/// The maximum number of displays in memory. A code has one display for each source.
 const CAPACITY: usize = 50_000;
-/// A longer display counts as a text.
+/// A display with more bytes than this is ignored.
 const MAX_LENGTH: usize = 300;
 
-/// Identifies a code of a system, both canonical: 128 bits, so that two never collide.
+/// Returns a hash of a code and its system, both in canonical form. It has 128 bits, so collisions can be ignored.
 pub(in crate::normalize) fn key(system: &str, code: &str) -> u128 {
     let mut hasher = SipHasher13::new();
     hasher.write(system.as_bytes());
@@ -33,14 +33,14 @@ pub(in crate::normalize) fn key(system: &str, code: &str) -> u128 {
     hasher.finish128().as_u128()
 }
 
-/// The key of a code as a record writes it.
+/// Returns the key of a code, which may be in any form.
 fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
     thread_local! {
         static KEYS: RefCell<Memo<2, u128>> = RefCell::default();
     }
     let look_up = || key(canonical_system(system), &canonical_code(system, code, codes));
     if canonical_system(system) == NDC {
-        // A terminology may decide otherwise tomorrow, so its decisions are not cached.
+        // The form of an NDC depends on the terminology, which may change. So it is not cached.
         look_up()
     } else {
         KEYS.with_borrow_mut(|keys| keys.get([system, code], look_up))
@@ -51,19 +51,19 @@ fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
 #[derive(Debug, Default)]
 pub(super) struct Known(BTreeMap<(u128, SourceId), Box<str>>);
 
-/// A display, and its source if that differs from the source of the record.
+/// A display. `from` is its source, if that is not the source of the record.
 pub(in crate::normalize) struct Shown<'t> {
     pub(in crate::normalize) text: Cow<'t, str>,
     pub(in crate::normalize) from: Option<SourceId>,
 }
 
 impl<'t> Shown<'t> {
-    /// A display of the record's own source, or of a terminology.
+    /// Creates a display of the record's own source, or of a terminology.
     pub(in crate::normalize) fn own(text: Cow<'t, str>) -> Shown<'t> {
         Shown { text, from: None }
     }
 
-    /// The first of two displays, but one of the record's own source precedes one of another source.
+    /// Returns the first of two displays. If only the second is of the record's own source, returns the second.
     pub(in crate::normalize) fn either(one: Option<Shown<'t>>, other: Option<Shown<'t>>) -> Option<Shown<'t>> {
         match (&one, &other) {
             (Some(Shown { from: Some(_), .. }), Some(Shown { from: None, .. })) | (None, _) => other,
@@ -83,8 +83,8 @@ impl Known {
         walk::resource(record.json, record.resource_type, &mut collect);
     }
 
-    /// The display of a code for records of a source: its own. Otherwise the shortest of other sources, then the first
-    /// in order.
+    /// Returns the display of a code for records of a source. The source's own display comes first. Of other sources,
+    /// the shortest comes first, then the first in alphabetical order.
     pub(super) fn get(&self, key: u128, source: SourceId) -> Option<Shown<'_>> {
         let all = self.0.range((key, SourceId(0))..=(key, SourceId(u32::MAX)));
         let all = all.map(|((_, of), text)| (*of, text.as_ref()));
@@ -95,7 +95,8 @@ impl Known {
         })
     }
 
-    /// Of several displays of a source the shortest stays. Of equally short ones the first in order stays.
+    /// Adds a display. Of several displays of a source the shortest stays, and of equally short ones the first in
+    /// alphabetical order.
     fn add(&mut self, key: u128, source: SourceId, display: &str) {
         match self.0.get_mut(&(key, source)) {
             Some(known) if (known.len(), known.as_ref()) <= (display.len(), display) => {}
@@ -141,14 +142,14 @@ impl<'t> Visit<'t> for Collect<'_> {
     }
 }
 
-/// The contents of a Coding.
+/// The parts of a Coding.
 pub(in crate::normalize) struct Coding<'t> {
     pub(in crate::normalize) system: Option<(Value<'t>, Cow<'t, str>)>,
     pub(in crate::normalize) version: Option<Value<'t>>,
     pub(in crate::normalize) code: Option<(Value<'t>, Cow<'t, str>)>,
-    /// The display, if it is not empty.
+    /// The display, if it is neither empty nor a placeholder.
     pub(in crate::normalize) display: Option<Cow<'t, str>>,
-    /// Whether there is a display, or an extension in its place.
+    /// Whether it has a display, or an extension in place of one (`_display`).
     pub(in crate::normalize) has_display: bool,
     pub(in crate::normalize) extension: Option<Value<'t>>,
 }

@@ -1,4 +1,4 @@
-//! Edits a record, or a value of a record.
+//! Applies the rules of this module to a record, or to a value of a record.
 
 use super::editor::Editor;
 use super::facts::Facts;
@@ -13,7 +13,7 @@ use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::Report;
 use crate::normalize::walk;
 
-/// Edits a record, and writes the additions of other rules.
+/// Edits the codings of a record, and adds placeholders and the additions of other rules.
 pub(in crate::normalize) fn edit(
     record: &Record<'_>,
     base: &Base<'_>,
@@ -30,7 +30,8 @@ pub(in crate::normalize) fn edit(
     additions::make(record.json, base, additions, edits, report);
 }
 
-/// A value of some type as [`edit`] writes it in a record of a source, as compact JSON. The caller marks it as a whole.
+/// Returns a value of this type in the form that [`edit`] gives it in a record of a source, as compact JSON. Its
+/// displays have no marking extensions, because the caller marks the whole value.
 pub(in crate::normalize) fn rewrite(
     value: Value<'_>,
     type_id: TypeId,

@@ -1,4 +1,4 @@
-//! The edits of codings: canonical systems and codes, displays, texts and mappings.
+//! Edits codings: writes canonical systems and codes, displays, texts and mappings.
 
 use std::borrow::Cow;
 
@@ -21,17 +21,17 @@ pub(super) struct Editor<'e, 'm> {
     codes: &'e dyn Codes,
     source: SourceId,
     base: &'e Base<'e>,
-    /// Whether displays of other sources are marked.
+    /// Whether displays of other sources get an extension that marks them. See [`marks`](crate::normalize::marks).
     marks: bool,
     edits: &'m mut Edits,
     report: &'m mut Report,
-    /// Objects that lack required elements, with their type and their existing elements.
+    /// Objects that lack required elements, with their type and the bits of the required elements that they have.
     pub(super) lacking: Vec<(Value<'e>, TypeId, u64)>,
-    /// Codes that lost white space.
+    /// The number of codes from which white space was removed.
     pub(super) trimmed: usize,
 }
 
-/// A system and a code that differ from those of the source.
+/// A system and a code. At least one of them differs from the source's.
 struct Written<'e> {
     system: Cow<'e, str>,
     code: String,
@@ -61,13 +61,13 @@ impl<'e, 'm> Editor<'e, 'm> {
         }
     }
 
-    /// The same for a value that is marked as a whole.
+    /// Returns the editor for a value that the caller marks as a whole.
     pub(super) fn without_marks(self) -> Editor<'e, 'm> {
         Editor { marks: false, ..self }
     }
 
-    /// Edits a list of codings. Returns the first display that an item has or gets. The source's own precedes another
-    /// source's.
+    /// Edits a list of codings. Returns the first display that an item has or gets. A display of the record's own
+    /// source comes before one of another source.
     fn list(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let mut text = None;
         for item in list.items().filter(Value::is_object) {
@@ -99,7 +99,8 @@ impl<'e, 'm> Editor<'e, 'm> {
         display
     }
 
-    /// The new form of a coding, if it differs in more than white space. White space is removed here.
+    /// Removes white space around the code of a coding. Returns the canonical form of the coding, if it differs in more
+    /// than that.
     fn written(&mut self, coding: &Coding<'e>) -> Option<Written<'e>> {
         let (value, code) = coding.code.as_ref()?;
         let trimmed = trim(code);
@@ -138,7 +139,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         }
     }
 
-    /// The display of a coding that needs no other edit. Adds it if it is missing.
+    /// Returns the display of a coding that needs no other change. Adds it if it is missing.
     fn display(&mut self, item: Value<'e>, coding: Coding<'e>) -> Option<Shown<'e>> {
         if coding.has_display {
             return coding.display.map(Shown::own);
@@ -158,7 +159,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         known.or_else(|| facts.display(key(system, code), self.source))
     }
 
-    /// Adds a display or a text, marked if it is from another source.
+    /// Adds a display or a text to an object. If it is from another source, adds the extension that marks it.
     fn append(&mut self, object: Value<'e>, name: &str, display: &Shown<'e>) {
         self.edits.append_str(object, name, &display.text);
         if let Some(beside) = self.beside(display) {
@@ -167,7 +168,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         self.report.of(Rule::Displays).changed += 1;
     }
 
-    /// The properties of a new coding for its display.
+    /// Returns the properties for the display of a new coding, with a leading comma.
     fn display_json(&self, display: Option<&Shown<'e>>) -> String {
         let Some(display) = display else {
             return String::new();
@@ -185,7 +186,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         Some(self.base.beside(Rule::Displays, &Origin::Source(source)))
     }
 
-    /// Adds RxNorm to a list with an NDC, if it has none. Returns its display.
+    /// Adds an RxNorm coding to a list that has an NDC and no RxNorm code. Returns its display.
     fn map(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let ndc = unmapped_ndc(list, self.codes)?;
         let Some(concept) = self.codes.rxnorm(&ndc) else {
@@ -202,7 +203,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         display
     }
 
-    /// The extension with the source's own coding.
+    /// Adds the extension with the source's own system and code.
     fn keep(&mut self, value: Value<'e>, coding: &Coding<'e>) {
         let own: Vec<String> = [("system", &coding.system), ("code", &coding.code)]
             .iter()
@@ -217,7 +218,7 @@ impl<'e, 'm> Editor<'e, 'm> {
     }
 }
 
-/// The first NDC of a list without RxNorm.
+/// Returns the first NDC of a list, in canonical form. Returns `None` if the list has an RxNorm code.
 pub(in crate::normalize) fn unmapped_ndc(list: Value<'_>, codes: &dyn Codes) -> Option<String> {
     let mut ndc = None;
     for item in list.items() {
@@ -234,7 +235,7 @@ pub(in crate::normalize) fn unmapped_ndc(list: Value<'_>, codes: &dyn Codes) -> 
     ndc
 }
 
-/// Whether a list already has a coding in its final form, or an earlier item gets the same form.
+/// Whether another item of a list already has this final form, or an earlier item will get it.
 fn stands(list: Value<'_>, item: Value<'_>, written: &Written<'_>, codes: &dyn Codes) -> bool {
     list.items().filter(|other| other.index() != item.index()).any(|other| {
         let coding = Coding::read(other);

@@ -1,4 +1,4 @@
-//! The facts of the records of a consent that this room keeps.
+//! The facts of a consent's records that the rules of this module need.
 
 use std::sync::Arc;
 
@@ -14,17 +14,18 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Adds a record.
+    /// Reads a record.
     pub(in crate::normalize) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         self.displays.see(record, settings.codes);
     }
 
-    /// The facts after all records were seen.
+    /// Returns the facts after all records were seen.
     pub(in crate::normalize) fn decide(self, sources: Arc<[Source]>) -> Facts {
         Facts { sources, ..self }
     }
 
-    /// The display that records of the consent have for a code, by [`displays::key`], for a record of a source.
+    /// Returns the display that records of the consent have for a code, for use in a record of `source`. `key` is from
+    /// [`displays::key`].
     pub(in crate::normalize) fn display(&self, key: u128, source: SourceId) -> Option<Shown<'_>> {
         self.displays.get(key, source)
     }

@@ -1,16 +1,17 @@
-//! A cache of answers, because records repeat the same few thousand codes. It is a table of fixed size, in which later
-//! answers replace earlier ones. Each thread has its own. The answers depend on their texts alone.
+//! A cache of computed values, because records repeat the same few thousand codes. It is a table of fixed size: a later
+//! value replaces an earlier one at the same place. Each thread has its own. A value must depend only on the texts
+//! under which it is cached.
 
 use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-/// Places of a table.
+/// The number of places in the table.
 const PLACES: usize = 2048;
-/// Answers about longer texts are not cached.
+/// A value for a text with more bytes than this is not cached.
 const MAX_LENGTH: usize = 300;
 
-/// Answers by some texts.
+/// Values by the texts from which they are computed.
 #[derive(Debug)]
 pub(super) struct Memo<const N: usize, V> {
     places: Vec<Option<([Box<str>; N], V)>>,
@@ -25,7 +26,7 @@ impl<const N: usize, V> Default for Memo<N, V> {
 }
 
 impl<const N: usize, V: Clone> Memo<N, V> {
-    /// The answer, computed if it is not cached.
+    /// Returns the value for these texts. Calls `answer` if it is not cached.
     pub(super) fn get(&mut self, texts: [&str; N], answer: impl FnOnce() -> V) -> V {
         let mut hasher = FxHasher::default();
         texts.iter().for_each(|text| hasher.write(text.as_bytes()));

@@ -1,7 +1,8 @@
 //! The form of a record: systems, codes, displays, required elements.
 //!
-//! Decides how codes are written and which placeholders replace missing elements. A changed coding keeps the source's
-//! own: in a list as the next item, elsewhere in an extension. `links` decides which resource a reference means.
+//! Decides how codes are written, and which placeholders replace missing elements. If a coding changes, the source's
+//! own coding stays beside it: in a list as the next item, elsewhere in an extension. `links` decides which resource a
+//! reference means.
 
 mod additions;
 mod check;

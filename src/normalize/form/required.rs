@@ -7,11 +7,11 @@ use crate::normalize::marks::{DATA_ABSENT_REASON, PLACEHOLDER};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::walk::{choice_name, required};
 
-/// More than the nesting of required elements in R4.
+/// The maximum depth of a placeholder. R4's required elements are nested less deeply.
 const MAX_DEPTH: usize = 8;
 
-/// Fills missing required elements. `trimmed` is the number of codes elsewhere that have lost white space. A resource
-/// that would still be invalid is unchanged.
+/// Adds placeholders for missing required elements. `trimmed` is the number of codes from which white space was removed
+/// before. If the resource would still be invalid, it stays unchanged.
 pub(super) fn fill(
     root: Value<'_>,
     type_id: TypeId,
@@ -33,7 +33,7 @@ pub(super) fn fill(
             elements.map(|(_, element)| (*object, *element))
         })
     };
-    // The missing elements filled here, and the white space that was removed, must be the only faults.
+    // The resource must have no other faults than these missing elements and the white space that was removed.
     let count = |fault| problems.iter().filter(|problem| problem.fault == fault).count();
     let (missing, spaces) = (count(Fault::Missing), count(Fault::Space));
     let is_broken = missing != places().count() || spaces != trimmed || missing + spaces != problems.len();
@@ -45,7 +45,7 @@ pub(super) fn fill(
         let Some((name, json)) = placeholder(element, 0) else {
             continue;
         };
-        // A property without content is replaced.
+        // A property without content is removed, so that the placeholder replaces it.
         for (key, value) in object.entries() {
             let key = key.name();
             let leads_here = |key: &str| element.types.iter().any(|type_id| key == json_name(element, *type_id));
@@ -66,9 +66,9 @@ fn json_name(element: &Element, type_id: TypeId) -> String {
     }
 }
 
-/// The placeholder property for an element. `None` if there can be none.
+/// Returns the name and the JSON of the placeholder for an element. Returns `None` if there can be none.
 fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
-    // For a choice, a type that can hold words.
+    // Of a choice, a type that can hold words comes first.
     let preferred = ["CodeableConcept", "Reference", "string", "markdown", "Coding"];
     let named = |name: &&str| facts().lookup(name).filter(|type_id| element.types.contains(type_id));
     let type_id = preferred.iter().find_map(named).or(element.types.first().copied())?;
@@ -81,7 +81,8 @@ fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
     Some((name, if element.many { format!("[{json}]") } else { json }))
 }
 
-/// The placeholder for a primitive: a text, or only an extension. `None` if the type is no primitive.
+/// Returns the placeholder for a primitive. The inner value is its JSON, or `None` if it needs an extension instead.
+/// Returns `None` if the type is no primitive.
 fn primitive(element: &Element, type_id: TypeId) -> Option<Option<String>> {
     let Kind::Primitive(primitive) = facts().get(type_id).kind else {
         return None;
@@ -134,7 +135,7 @@ mod tests {
     use crate::columns::json::Tape;
     use crate::normalize::form::check;
 
-    /// Every resource type of R4 as an empty resource, except types that require a contained resource.
+    /// With placeholders for its required elements, an empty resource of each type of R4 is valid.
     #[test]
     fn every_type_can_be_made_valid() {
         for type_id in facts().resources() {

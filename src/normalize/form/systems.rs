@@ -1,7 +1,7 @@
-//! Which spellings of a code system's name mean which canonical URL.
+//! Maps the spellings of a code system's URL to its canonical URL.
 //!
-//! Only the systems of this table and HL7's v2 and v3 (`schemas/hl7-systems.tsv`) are changed. Scheme, `www.`, upper
-//! case, a trailing slash and a version after `|` do not distinguish systems.
+//! Only the systems in this table and those of HL7's v2 and v3 (`schemas/hl7-systems.tsv`) are changed. Spellings may
+//! differ in the scheme, `www.`, upper case, a trailing slash and a version after `|`.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -58,7 +58,8 @@ pub const ISO_3166: &str = "urn:iso:std:iso:3166";
 /// ISO 3166-2, subdivisions.
 pub const ISO_3166_2: &str = "urn:iso:std:iso:3166:-2";
 
-/// Canonical URL, and another spelling in the form of [`key`]. The comment after it names the source of the spelling.
+/// A canonical URL, and a spelling of it in the form of [`key`]. A comment beside or above it states the source of the
+/// spelling.
 #[rustfmt::skip]
 const ALIASES: &[(&str, &str)] = &[
     (ICD_10_CM, "hl7.org/fhir/sid/icd-10-cm"), // R4, "Known code systems"; HL7 terminology, NamingSystem Icd10CM
@@ -147,16 +148,16 @@ const ALIASES: &[(&str, &str)] = &[
     (ISO_3166_2, "urn:oid:1.0.3166.2"), // NamingSystem ISO3166Part2
 ];
 
-/// HL7's v2 and v3: the name after `http://terminology.hl7.org/CodeSystem/`, and OIDs separated by commas.
-/// `schemas/README.md` names its source.
+/// The code systems of HL7's v2 and v3: the name after `http://terminology.hl7.org/CodeSystem/`, and OIDs separated by
+/// commas. `schemas/README.md` states the source of this file.
 static HL7: &str = include_str!("../../../schemas/hl7-systems.tsv");
 
-/// The canonical URL of a well-known code system. Any other system is unchanged.
+/// Returns the canonical URL of a well-known code system. Returns any other system unchanged.
 pub fn canonical_system(system: &str) -> &str {
     well_known(system).unwrap_or(system)
 }
 
-/// The canonical URL of a system, if it is well known.
+/// Returns the canonical URL of a system, if it is well known.
 pub(super) fn well_known(system: &str) -> Option<&'static str> {
     thread_local! {
         static SYSTEMS: RefCell<Memo<1, Option<&'static str>>> = RefCell::default();
@@ -173,7 +174,7 @@ pub(super) fn well_known(system: &str) -> Option<&'static str> {
 }
 
 struct Table {
-    /// Canonical URLs as they are.
+    /// The canonical URLs as keys and values.
     exact: FxHashMap<&'static str, &'static str>,
     by_key: FxHashMap<&'static str, &'static str>,
 }
@@ -202,7 +203,7 @@ impl Table {
         table
     }
 
-    /// The spellings of one of HL7's systems. They live as long as the program, without duplicates.
+    /// Adds the spellings of one of HL7's systems. They are leaked, because the table lives as long as the program.
     fn hl7(&mut self, name: &'static str, oids: &'static str) {
         let canonical: &'static str = format!("http://terminology.hl7.org/CodeSystem/{name}").leak();
         if self.exact.insert(canonical, canonical).is_some() {
@@ -214,7 +215,7 @@ impl Table {
                 .or_insert(canonical);
         };
         add(format!("terminology.hl7.org/CodeSystem/{name}"));
-        // R4's predecessors had `http://hl7.org/fhir/v3/ActCode` and `http://hl7.org/fhir/v2/0203`.
+        // FHIR before R4 had URLs such as `http://hl7.org/fhir/v3/ActCode` and `http://hl7.org/fhir/v2/0203`.
         add(format!("hl7.org/fhir/{}", name.replacen('-', "/", 1)));
         for oid in oids.split(',').filter(|oid| *oid != "-") {
             add(format!("urn:oid:{oid}"));
@@ -222,10 +223,11 @@ impl Table {
     }
 }
 
-/// Longer texts are no name of a well-known system.
+/// The maximum length of a spelling in bytes. No spelling in the table is longer.
 const LONGEST: usize = 160;
 
-/// A system without the parts that do not distinguish systems. `None` for a text that belongs to no well-known system.
+/// Returns a system without the parts in which spellings may differ. Returns `None` if it is longer than any spelling
+/// in the table.
 fn key<'b>(system: &str, buffer: &'b mut [u8; LONGEST]) -> Option<&'b str> {
     let text = system.split('|').next()?.trim();
     let text = without(text, "http://")

@@ -1,6 +1,7 @@
-//! The edits of references.
+//! Edits references.
 //!
-//! Values from another source's record have a mark: the display, and the text of a reference that leads there.
+//! Displays from another source's record, and references that were changed to lead there, get an extension that
+//! [marks](crate::normalize::marks) them.
 
 use super::facts::Facts;
 use super::identifiers::{Identifier, fragment};
@@ -15,10 +16,10 @@ use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::walk::{self, Visit, resource_type};
 
-/// A reference is marked as dangling after this many syncs.
+/// A reference is marked as dangling when its target was missing in this number of syncs in a row.
 const PATIENCE: u32 = 3;
 
-/// Edits the references of a record, and writes its gains from others.
+/// Edits the references of a record, and adds the values that it gains from other records.
 pub(in crate::normalize) fn edit(
     record: &Record<'_>,
     base: &Base<'_>,
@@ -53,7 +54,7 @@ fn references(record: &Record<'_>, base: &Base<'_>, facts: &Facts, edits: &mut E
     walk::resource(record.json, record.resource_type, &mut editor);
 }
 
-/// Links a Patient to those of other sources. Links that the source already has are not repeated.
+/// Links a Patient to those of other sources. Leaves out links that the source itself has.
 fn patient_links(
     record: &Record<'_>,
     base: &Base<'_>,
@@ -90,13 +91,13 @@ struct Editor<'e, 'm> {
     report: &'m mut Report,
 }
 
-/// The contents of a Reference.
+/// The parts of a Reference.
 struct Read<'e> {
     text: Option<Value<'e>>,
     identifier: Option<Value<'e>>,
     resource_type: Option<TypeId>,
     has_display: bool,
-    /// Whether the text has a sibling property.
+    /// Whether it has a property `_reference`.
     has_beside: bool,
     extension: Option<Value<'e>>,
 }
@@ -173,13 +174,14 @@ impl<'e> Editor<'e, '_> {
         self.facts.index.source(place) == self.record.source
     }
 
-    /// Whether a reference may be changed to lead to a resource. If that belongs to another source, the change must be
-    /// markable.
+    /// Whether a reference may be changed to lead to a resource. If the resource belongs to another source, the change
+    /// adds `_reference` with a marking extension, so the source must not have written a `_reference`.
     fn may_lead_to(&self, read: &Read<'e>, place: EntryIndex) -> bool {
         self.is_own(place) || !read.has_beside
     }
 
-    /// A reference that leads to a resource without a change.
+    /// Handles a reference that leads to a resource: adds a missing display, and removes the extension that marks the
+    /// reference as dangling.
     fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: EntryIndex) {
         let named = !read.has_display;
         if let Some((name, from)) = self.facts.index.name(place).filter(|_| named) {
@@ -192,8 +194,8 @@ impl<'e> Editor<'e, '_> {
         self.dangles_no_longer(read);
     }
 
-    /// The mark of a display. It names the resource if that belongs to another source. Otherwise it names the source
-    /// `from`, if there is one.
+    /// Returns the property beside a display with the extension that marks it. The extension has the resource, if that
+    /// belongs to another source, or else the source `from` of the display. Returns `None` if there is neither.
     fn beside(&self, place: EntryIndex, from: Option<SourceId>) -> Option<String> {
         if !self.is_own(place) {
             let reference = self.facts.index.reference(place);
@@ -203,7 +205,8 @@ impl<'e> Editor<'e, '_> {
         Some(self.base.beside(Rule::References, &Origin::Source(source)))
     }
 
-    /// Points a reference to a resource. If that belongs to another source, the source's own text is kept.
+    /// Changes a reference to lead to a resource. If the resource belongs to another source, an extension in
+    /// `_reference` keeps the old text.
     fn leads_to(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, own: &str, place: EntryIndex) {
         let reference = self.facts.index.reference(place);
         self.edits.replace_str(text, &reference);
@@ -216,8 +219,8 @@ impl<'e> Editor<'e, '_> {
         self.found(value, read, place);
     }
 
-    /// Adds the identifier of a conditional reference. A reference to another source keeps its own text, so that the
-    /// identifier is removed with the contribution.
+    /// Adds the identifier of a conditional reference. If the target belongs to another source, the identifier has a
+    /// marking extension, so that it is removed together with the other contributions.
     fn identify(&mut self, value: Value<'e>, identifier: &Identifier, place: EntryIndex) {
         let (system, text) = (quoted(&identifier.system), quoted(&identifier.value));
         let mark = if self.is_own(place) {
@@ -233,7 +236,7 @@ impl<'e> Editor<'e, '_> {
         self.report.of(Rule::References).changed += 1;
     }
 
-    /// A reference with only an identifier.
+    /// Handles a Reference that has an identifier and no `reference`.
     fn logical(&mut self, value: Value<'e>, read: &Read<'e>, targets: &'static [TypeId]) {
         let Some(identifier) = read.identifier.and_then(Identifier::read) else {
             return;
@@ -255,7 +258,8 @@ impl<'e> Editor<'e, '_> {
         self.found(value, read, place);
     }
 
-    /// A reference to a contained resource. With an NPI it may point to the stored resource instead.
+    /// Handles a reference to a contained resource. If that has an NPI, the reference may lead to the stored resource
+    /// with the NPI instead.
     fn contained(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, reference: &str) {
         let Some(id) = fragment(reference) else { return };
         let list = self.record.json.get("contained");
@@ -283,7 +287,7 @@ impl<'e> Editor<'e, '_> {
         self.leads_to(text, value, read, reference, place);
     }
 
-    /// A reference whose target the source does not have. Counts its target over the syncs of the source.
+    /// Handles a reference whose target is not there. Counts the syncs of the source in which the target was missing.
     fn dangles(&mut self, value: Value<'e>, read: &Read<'e>, reference: &str) {
         self.report.of(Rule::References).dangling += 1;
         if self.facts.synced != Some(self.record.source) {
@@ -305,7 +309,7 @@ impl<'e> Editor<'e, '_> {
         self.changed();
     }
 
-    /// Removes the mark of a dangling reference.
+    /// Removes the extension that marks a reference as dangling, if there is one.
     fn dangles_no_longer(&mut self, read: &Read<'e>) {
         let Some(list) = read.extension else { return };
         if !list.items().any(|each| self.base.has(each, DANGLING)) {

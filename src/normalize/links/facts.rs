@@ -1,5 +1,5 @@
-//! The facts that this room keeps of the records of a consent: possible targets of references, and the values that
-//! practitioners, organizations and locations can gain from each other.
+//! The facts of a consent's records that the rules of this module need: possible targets of references, and the values
+//! that practitioners, organizations and locations can gain from each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,31 +13,32 @@ use crate::normalize::form;
 use crate::normalize::record::{Record, Source, SourceId};
 use crate::normalize::settings::Settings;
 
-/// The facts kept of possible targets. For each resource: its type, id, source and name, and hashes of its id, its
-/// address and (for people, organizations and the like) its identifiers. Equal names are stored once. If there are
-/// several sources, also names, addresses, telecoms and taxonomy of practitioners, organizations and locations with an
-/// NPI.
+/// The facts of all records. Each has its type, id, source and name, and hashes of its id, of its address and (for
+/// people, organizations and the like) of its identifiers. Equal names are stored once. If there are several sources,
+/// the facts also include names, addresses, telecoms and taxonomy codes of practitioners, organizations and locations
+/// with an NPI.
 #[derive(Debug, Default)]
 pub struct Facts {
     pub(super) index: Index,
     knowledge: Knowledge,
     pub(super) sources: Arc<[Source]>,
     pub(super) gains: FxHashMap<EntryIndex, Vec<Gain>>,
-    /// For each Patient of a consent with several sources, the others.
+    /// For each Patient that is the only one of its source: the Patients that are the only ones of other sources.
     pub(super) patients: FxHashMap<EntryIndex, Vec<EntryIndex>>,
-    /// The synced source, and how often its references had no target before.
+    /// The source that is being synced. `dangling` tells in how many of its earlier syncs the targets of its references
+    /// were missing.
     pub(super) synced: Option<SourceId>,
     pub(super) dangling: BTreeMap<u64, u32>,
 }
 
 impl Facts {
-    /// Adds the earlier counts of missing targets of the synced source's references.
+    /// Sets the synced source, and the earlier counts of its missing targets.
     pub(in crate::normalize) fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
         self.synced = Some(source);
         self.dangling = dangling;
     }
 
-    /// Adds a record.
+    /// Reads a record.
     pub(in crate::normalize) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = settings
             .sources
@@ -49,7 +50,7 @@ impl Facts {
         }
     }
 
-    /// The facts after all records were seen.
+    /// Returns the facts after all records were seen.
     pub(in crate::normalize) fn decide(
         mut self,
         settings: &Settings<'_>,
@@ -64,7 +65,7 @@ impl Facts {
         self
     }
 
-    /// Links the Patients of several sources, if each source has one.
+    /// Links the Patients of several sources. Leaves out a source with several Patients.
     fn link_patients(&mut self) {
         let Some(patient) = facts().lookup("Patient") else {
             return;

@@ -1,4 +1,4 @@
-//! The key of an identifier: an NPI, a tax id, a member id, or its system and value.
+//! Identifiers that can be compared: an NPI, a tax id, a member id, or a system and value.
 
 use crate::columns::json::Value;
 use crate::fhir::reference::Reference;
@@ -8,7 +8,7 @@ pub(super) const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
 /// The system of tax ids (EIN).
 const TAX: &str = "urn:oid:2.16.840.1.113883.4.4";
 
-/// Other spellings of the two systems.
+/// Other spellings of these two systems.
 const SPELLINGS: &[(&str, &str)] = &[
     ("urn:oid:2.16.840.1.113883.4.6", NPI),   // HL7 terminology, NamingSystem npi
     ("https://hl7.org/fhir/sid/us-npi", NPI), // misspelt
@@ -19,10 +19,10 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("urn:oid:2.16.840.1.113883.4.2", TAX),   // HL7 OID registry, tax id
 ];
 
-/// An identifier by which resources are found.
+/// An identifier by which a resource can be found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Identifier {
-    /// The system. For a member id without one, `MB`.
+    /// The system. It is `MB` for a member id without a system.
     pub(super) system: String,
     /// The value.
     pub(super) value: String,
@@ -42,12 +42,12 @@ impl Identifier {
         })
     }
 
-    /// The facts of an Identifier. `None` if it identifies nothing.
+    /// Reads an Identifier. Returns `None` if it has no value, or neither a system nor a type that replaces it.
     pub(super) fn read(identifier: Value<'_>) -> Option<Identifier> {
         let value = identifier.get_str("value")?;
         match identifier.get_str("system") {
             Some(system) => Identifier::new(system.trim(), &value),
-            // Without a system the type may show it: CARIN and v2-0203 agree on these codes.
+            // Without a system, the type may show what it is. CARIN and v2-0203 use the same codes for this.
             None => {
                 let codings = identifier.get("type")?.get("coding")?;
                 codings
@@ -62,7 +62,8 @@ impl Identifier {
         }
     }
 
-    /// All ways to find a resource by its identifier.
+    /// Returns the identifiers by which a resource with this Identifier can be found: the one that [`read`](Self::read)
+    /// returns and, for a member id, one without a system.
     pub(super) fn all(identifier: Value<'_>) -> impl Iterator<Item = Identifier> {
         let is_member = || {
             let codings = identifier.get("type")?.get("coding")?;
@@ -75,7 +76,7 @@ impl Identifier {
         read.into_iter().chain(member)
     }
 
-    /// The identifier of a conditional reference without other conditions.
+    /// Returns the identifier of a conditional reference that has no other condition.
     pub(super) fn of_query(query: &str) -> Option<Identifier> {
         let mut parameters = form_urlencoded::parse(query.as_bytes());
         let (name, token) = parameters.next()?;
@@ -86,7 +87,7 @@ impl Identifier {
         Identifier::new(system, value)
     }
 
-    /// The NPI of a resource that has exactly one.
+    /// Returns the NPI of a resource. Returns `None` if it has none, or several different ones.
     pub(super) fn npi(resource: Value<'_>) -> Option<String> {
         let identifiers = resource.get("identifier")?;
         let mut found = None;
@@ -104,7 +105,7 @@ impl Identifier {
     }
 }
 
-/// The id in a reference to a contained resource.
+/// Returns the id in a reference to a contained resource.
 pub(super) fn fragment(reference: &str) -> Option<&str> {
     match Reference::parse(reference) {
         Reference::Fragment(id) if !id.is_empty() => Some(id),

@@ -1,4 +1,4 @@
-//! Finds the resource of the consent with an id, an address or an identifier.
+//! Finds the resources of a consent by their id, their address or an identifier.
 
 use std::hash::Hasher;
 
@@ -13,7 +13,8 @@ use crate::normalize::codes::Codes;
 use crate::normalize::form;
 use crate::normalize::record::{Record, SourceId};
 
-/// Types that are found by identifier: people and organizations, not the many clinical records.
+/// The types whose resources are found by identifier: people, organizations and the like, not the many clinical
+/// records.
 const IDENTIFIED: &[&str] = &[
     "Patient",
     "Practitioner",
@@ -31,10 +32,11 @@ const IDENTIFIED: &[&str] = &[
     "Group",
 ];
 
-/// Records of these types belong to one person of one source. Their identifiers lead to no record of another source.
+/// The types whose resources belong to one person and one source. Identifiers never lead to such a resource of another
+/// source.
 const OWN_SOURCE_ONLY: &[&str] = &["Patient", "RelatedPerson", "Coverage"];
 
-/// A resource's place in the index.
+/// The index of a resource in [`Index`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct EntryIndex(u32);
 
@@ -46,7 +48,7 @@ struct Entry {
     name: Name,
 }
 
-/// An id. Ids of synced rows are UUIDs, which are stored in less space.
+/// An id. Ids of synced rows are UUIDs. Stored as 16 bytes, they take less memory.
 #[derive(Debug)]
 enum Id {
     Uuid([u8; 16]),
@@ -71,14 +73,14 @@ impl Id {
     }
 }
 
-/// The resources with a key.
+/// Which resources have a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     One(EntryIndex),
     Several,
 }
 
-/// All resources of the consent.
+/// All resources of the consent, by hashes of their ids, addresses and identifiers.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: Vec<Entry>,
@@ -134,22 +136,22 @@ impl Index {
         self.names.decide(form);
     }
 
-    /// The resource with an id.
+    /// Returns the resource with an id.
     pub(super) fn find(&self, type_id: TypeId, id: &str) -> Option<EntryIndex> {
         self.by_id
             .get(&key(&["id", facts().get(type_id).name, id], None))
             .copied()
     }
 
-    /// The one resource of a source that had this id there.
+    /// Returns the only resource with this id at a source.
     pub(super) fn at(&self, source: SourceId, type_id: TypeId, id: &str) -> Option<EntryIndex> {
         one(self
             .by_address
             .get(&key(&["address", facts().get(type_id).name, id], Some(source)))?)
     }
 
-    /// The only resource of these types with an identifier: in the source's own records if they have any, otherwise in
-    /// the consent's.
+    /// Returns the only resource of these types with an identifier. If records of this source have the identifier, only
+    /// they count. If not, all records of the consent count.
     pub(super) fn identified(&self, source: SourceId, types: &[TypeId], identifier: &Identifier) -> Option<EntryIndex> {
         let names = types
             .iter()
@@ -180,7 +182,7 @@ impl Index {
             .into_iter()
             .filter(|resource_type| !OWN_SOURCE_ONLY.contains(resource_type))
             .collect();
-        // A member id without a system has a meaning at its own payer only.
+        // A member id without a system has a meaning only at its own payer.
         if identifier.system == "MB" {
             None
         } else {
@@ -200,12 +202,12 @@ impl Index {
         self.entries[place.0 as usize].id.text()
     }
 
-    /// `Type/id`.
+    /// Returns `Type/id`.
     pub(super) fn reference(&self, place: EntryIndex) -> String {
         format!("{}/{}", facts().get(self.resource_type(place)).name, self.id(place))
     }
 
-    /// The name of a resource, and its source if that differs from the resource's own.
+    /// Returns the name of a resource. Also returns the source of the name, if that is not the source of the resource.
     pub(super) fn name(&self, place: EntryIndex) -> Option<(&str, Option<SourceId>)> {
         self.names.text(self.entries[place.0 as usize].name)
     }
@@ -218,7 +220,7 @@ impl Index {
     }
 }
 
-/// A key of 128 bits, so that two never collide.
+/// Returns a hash of texts and a source. It has 128 bits, so collisions can be ignored.
 pub(super) fn key(parts: &[&str], source: Option<SourceId>) -> u128 {
     let mut hasher = SipHasher13::new();
     hasher.write_u32(source.map_or(u32::MAX, |source| source.0));
@@ -243,7 +245,7 @@ fn one(answer: &Answer) -> Option<EntryIndex> {
     }
 }
 
-/// Whether two addresses are equal, ignoring the scheme, upper case and a trailing slash.
+/// Whether two addresses are equal, regardless of the scheme, upper case and a trailing slash.
 pub(super) fn is_same_base(one: &str, other: &str) -> bool {
     fn bare(text: &str) -> &str {
         text.split_once("://")
@@ -253,7 +255,7 @@ pub(super) fn is_same_base(one: &str, other: &str) -> bool {
     !bare(one).is_empty() && bare(one).eq_ignore_ascii_case(bare(other))
 }
 
-/// The id in an address of the source itself.
+/// Returns the id in an address under `base`, if it is of this type.
 fn own_id<'t>(address: &'t str, base: &str, resource_type: &str) -> Option<&'t str> {
     match Reference::parse(address) {
         Reference::Absolute { base: found, target }

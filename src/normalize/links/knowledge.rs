@@ -1,8 +1,9 @@
-//! Merges facts between the copies of one practitioner, organization or location in several sources. Copies with the
-//! same NPI are the same.
+//! Passes values between the copies of one practitioner, organization or location in several sources. Resources of the
+//! same type with the same NPI are such copies.
 //!
-//! A copy gains names, addresses, telecoms and taxonomy that only another source has. Where R4 allows only one name or
-//! address, a copy gains it only if it has none. Gains are marked with their source, and each run makes them again.
+//! A copy gains names, addresses, telecoms and taxonomy codes that only another source has. Where R4 allows only one
+//! name or address, a copy gains it only if it has none. Each gained value has an extension with the resource that it
+//! comes from. Each run adds them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,15 +23,15 @@ use crate::normalize::record::{Record, SourceId};
 use crate::normalize::report::{Report, Rule};
 use crate::normalize::settings::Settings;
 
-/// Larger values are not kept, which bounds memory.
+/// A value whose JSON has more bytes than this is ignored, so that memory is bounded.
 const MAX_LENGTH: usize = 2000;
-/// The maximum number of kept values of one copy.
+/// The maximum number of values of one copy. Further ones are ignored.
 const MAX_VALUES: usize = 32;
 
-/// The type of an element.
+/// What an element holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
-    /// A single text.
+    /// A single string.
     Text,
     /// A list of HumanNames.
     Names,
@@ -40,11 +41,11 @@ enum Holds {
     Address,
     /// A list of CodeableConcepts.
     Concepts,
-    /// A list of backbones with a `code`.
+    /// A list of backbone elements with a `code`.
     Qualifications,
 }
 
-/// The facts that copies share, by type.
+/// The elements whose values copies gain from each other, by type.
 const ELEMENTS: &[(&str, &[(&str, Holds)])] = &[
     (
         "Practitioner",
@@ -83,34 +84,34 @@ fn elements(type_id: TypeId) -> &'static [(&'static str, Holds)] {
         .map_or(&[], |(_, elements)| elements)
 }
 
-/// Whether copies of this type can gain facts from each other.
+/// Whether resources of this type can gain values from their copies.
 pub(super) fn is_known(type_id: TypeId) -> bool {
     !elements(type_id).is_empty()
 }
 
-/// A value of a copy.
+/// A value of one copy.
 #[derive(Debug)]
 struct Known {
     element: &'static str,
     holds: Holds,
-    /// The key that equal values have in common.
+    /// A key. Values with equal keys count as equal.
     same: String,
-    /// The source's value, without id and extensions.
+    /// The value as JSON, without its id and extensions. For a qualification, its code.
     json: Box<str>,
 }
 
-/// A value that a record gains from another copy.
+/// A value that a copy gains from another one.
 #[derive(Debug)]
 pub(super) struct Gain {
     element: &'static str,
     holds: Holds,
-    /// The value. For a qualification, its code.
+    /// The value as JSON. For a qualification, its code.
     json: String,
-    /// The resource that has the value.
+    /// The copy that has the value.
     from: EntryIndex,
 }
 
-/// A copy of a practitioner, an organization or a location, and its values.
+/// A copy of a practitioner, organization or location, with its values.
 type Held = (EntryIndex, Vec<Known>);
 
 /// The copies, by type and NPI.
@@ -145,7 +146,8 @@ impl Knowledge {
             .push((place, known));
     }
 
-    /// The gains of each copy from the others, in order of source and id.
+    /// Returns what each copy gains from those in other sources. If several have a value, the first by source and id
+    /// counts.
     pub(super) fn decide(
         self,
         index: &Index,
@@ -212,7 +214,7 @@ fn gain(
     })
 }
 
-/// A concept in the form in which its own record is stored.
+/// Returns a concept in the form in which its own record is stored.
 fn concept(json: &str, source: SourceId, settings: &Settings<'_>, form: &form::Facts) -> Option<String> {
     let type_id = facts().lookup("CodeableConcept")?;
     let mut tape = Tape::new();
@@ -220,7 +222,8 @@ fn concept(json: &str, source: SourceId, settings: &Settings<'_>, form: &form::F
     Some(form::rewrite(value, type_id, form, settings.codes, source))
 }
 
-/// Reads a value, and computes the key of equal values.
+/// Reads a value of an element, and computes its key. Returns `None` if it is empty, too large, or a concept without a
+/// taxonomy code.
 fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> {
     let letters = |text: &str| -> String {
         text.chars()
@@ -256,7 +259,7 @@ fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> 
         ),
         Holds::Addresses | Holds::Address => match words(&["line", "city", "state"]) {
             empty if letters(&empty).is_empty() => letters(&value.get_str("text")?),
-            // Postal codes with and without the last four digits are equal.
+            // Postal codes count as equal with and without the last four digits.
             words => {
                 words
                     + &letters(&value.get_str("postalCode").unwrap_or_default())
@@ -285,7 +288,7 @@ fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> 
     })
 }
 
-/// The taxonomy code of a concept. Other types and qualifications are ignored.
+/// Returns the taxonomy code of a concept. Other types and qualifications have none.
 fn taxonomy(concept: Value<'_>) -> Option<String> {
     let codings = concept.get("coding")?;
     codings.items().find_map(|item| {
@@ -296,7 +299,7 @@ fn taxonomy(concept: Value<'_>) -> Option<String> {
     })
 }
 
-/// Writes a record's gains, marked with their source.
+/// Adds the values that a record gains. Each is marked with the copy from which it comes.
 pub(super) fn give(
     root: Value<'_>,
     base: &Base<'_>,
@@ -334,7 +337,7 @@ pub(super) fn give(
 }
 
 impl Gain {
-    /// The value with extensions.
+    /// Returns the JSON of the value with these extensions.
     fn marked(&self, extensions: &str) -> String {
         match self.holds {
             Holds::Qualifications => format!("{{\"extension\":[{extensions}],\"code\":{}}}", self.json),

@@ -1,7 +1,7 @@
-//! The name of a resource, for the display of references to it.
+//! The name of a resource. References to the resource get it as their display.
 //!
-//! It is a person's name, an element `name` or `title`, or the text of the resource's code. A code may get its display
-//! from another record, so such a name is known only after all records were seen.
+//! It is a person's name, an element `name` or `title`, or the text of a code. Another record may have the display of
+//! the code, so such a name is known only after all records were seen.
 
 use std::borrow::Cow;
 
@@ -16,10 +16,10 @@ use crate::normalize::form::{self, canonical_code, canonical_system, display_key
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 
-/// A longer text is no name.
+/// A text with more bytes than this is not used as a name.
 const MAX_LENGTH: usize = 200;
 
-/// The element that names a resource, by type.
+/// The element with the name of a resource, by type.
 const NAMED: &[(&str, &str)] = &[
     ("Patient", "name"),
     ("Practitioner", "name"),
@@ -52,19 +52,19 @@ const NAMED: &[(&str, &str)] = &[
     ("Specimen", "type"),
 ];
 
-/// A name's index among the names.
+/// The index of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name(u32);
 
 const NONE: Name = Name(0);
 
-/// A name, as far as its record shows it.
+/// A name, as far as its own record shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Found {
-    /// Codes whose display precedes the text, if another record of the source has it. A display of another source
-    /// follows the text.
+    /// Codes that may have a display in other records. A display of the record's own source comes before `text`. A
+    /// display of another source is used only without `text`.
     codes: Box<[u128]>,
-    /// With codes, the source of the record.
+    /// The source of the record, if there are codes.
     source: Option<SourceId>,
     text: Option<Box<str>>,
 }
@@ -78,7 +78,7 @@ impl Found {
         }
     }
 
-    /// The name, with the source of the display if that is not the record's own.
+    /// Returns the name. Also returns the source of its display, if that is not the record's own.
     fn resolve(self, form: &form::Facts) -> Option<(Box<str>, Option<SourceId>)> {
         let mut shown = None;
         if let Some(source) = self.source {
@@ -92,7 +92,7 @@ impl Found {
     }
 }
 
-/// All names, without duplicates.
+/// All names. Equal names are stored once.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     places: FxHashMap<Found, Name>,
@@ -120,7 +120,7 @@ impl Names {
         }
     }
 
-    /// A name, and its source if that differs from the source of its resource.
+    /// Returns a name. Also returns its source, if that is not the source of its resource.
     pub(super) fn text(&self, name: Name) -> Option<(&str, Option<SourceId>)> {
         let (text, from) = self.texts.get(name.0 as usize)?.as_ref()?;
         Some((text, *from))
@@ -146,7 +146,8 @@ fn says_something(text: &str) -> bool {
     !text.trim().is_empty() && text != PLACEHOLDER
 }
 
-/// A person's official name, otherwise the usual one, otherwise the first that is not an old one.
+/// Returns a person's official name or, if there is none, the usual one, or else the first other one. A former or
+/// anonymous name is used only if there is no other.
 fn human(names: Value<'_>) -> Option<String> {
     let rank = |name: &Value<'_>| match name.get_str("use").as_deref() {
         Some("official") => 0,
@@ -167,7 +168,7 @@ fn human(names: Value<'_>) -> Option<String> {
     says_something(&text).then_some(text)
 }
 
-/// The text that a concept has after `form`: its own text, or the first display.
+/// Returns the text that a concept has after the rules of `form`: its own text, or the first display of a coding.
 fn concept_name(concept: Value<'_>, codes: &dyn Codes) -> Option<Found> {
     if let Some(text) = concept.get("text") {
         let text = text.as_str().filter(|text| says_something(text))?;
@@ -199,7 +200,7 @@ fn concept_name(concept: Value<'_>, codes: &dyn Codes) -> Option<Found> {
             break;
         }
     }
-    // RxNorm comes after the others.
+    // `form` adds an RxNorm coding after the others.
     if found.text.is_none()
         && let Some(ndc) = concept.get("coding").and_then(|list| unmapped_ndc(list, codes))
         && let Some(mapped) = codes.rxnorm(&ndc)

@@ -1,4 +1,4 @@
-//! A claim as rules see it: the facts of an ExplanationOfBenefit in any dialect.
+//! A claim as rules see it: the facts of an ExplanationOfBenefit, in whichever dialect it is written.
 //!
 //! The dialects are CARIN Blue Button 1.1 to 2.1, CMS Blue Button's own systems and Synthea's claims. This file does
 //! not decide which resources a claim generates.
@@ -33,23 +33,23 @@ pub(in crate::normalize::claims) enum Kind {
 /// The role of a party in a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::normalize::claims) enum Role {
-    /// Rendered the service.
+    /// The party that rendered the service.
     Rendering,
-    /// Operated.
+    /// The party that operated.
     Operating,
-    /// Primary.
+    /// The primary provider.
     Primary,
-    /// Attended.
+    /// The party that attended.
     Attending,
-    /// Prescribed.
+    /// The party that prescribed.
     Prescribing,
-    /// Supervised.
+    /// The party that supervised.
     Supervising,
-    /// Assisted.
+    /// The party that assisted.
     Assisting,
-    /// Referred.
+    /// The party that referred.
     Referring,
-    /// Another part.
+    /// Any other role.
     Other,
 }
 
@@ -69,32 +69,32 @@ pub(in crate::normalize::claims) struct Member {
 pub(in crate::normalize::claims) struct Line {
     /// When the service was given.
     pub(in crate::normalize::claims) served: Span,
-    /// The place of service.
+    /// The code of the place of service.
     pub(in crate::normalize::claims) place: Option<Name>,
     /// The revenue code.
     pub(in crate::normalize::claims) revenue: Option<Name>,
     /// The product or service.
     pub(in crate::normalize::claims) service: Concept,
-    /// Modifiers.
+    /// The codes of its modifiers.
     pub(in crate::normalize::claims) modifiers: Vec<Name>,
     /// The body site.
     pub(in crate::normalize::claims) body_site: Option<Concept>,
-    /// Sequences of the care team.
+    /// The sequences of its members of the care team.
     pub(in crate::normalize::claims) team: Vec<u32>,
-    /// Sequences of diagnoses.
+    /// The sequences of its diagnoses.
     pub(in crate::normalize::claims) diagnoses: Vec<u32>,
     /// The quantity, as JSON.
     pub(in crate::normalize::claims) quantity: Option<Name>,
-    /// Products of a compound.
+    /// The products of a compound.
     pub(in crate::normalize::claims) ingredients: Vec<Concept>,
-    /// Whether it was denied and nothing of it was paid.
+    /// Whether the line was denied, and nothing of it was paid.
     pub(in crate::normalize::claims) denied: bool,
-    /// The source's Encounter.
+    /// The reference to the source's Encounter.
     pub(in crate::normalize::claims) encounter: Option<Name>,
 }
 
 impl Line {
-    /// The coding of CPT, HCPCS or CDT that states the service of the line.
+    /// Returns the coding of CPT, HCPCS or CDT that states the service of the line.
     pub(in crate::normalize::claims) fn code(&self) -> Option<&Code> {
         let of = |code: &&Code| {
             let system = code.system.as_deref().unwrap_or_default();
@@ -103,12 +103,13 @@ impl Line {
         self.service.codes.iter().find(of)
     }
 
-    /// The NDC of the product.
+    /// Returns the NDC of the product.
     pub(in crate::normalize::claims) fn ndc(&self) -> Option<&Code> {
         self.service.codes.iter().find(|code| code.is_of(NDC))
     }
 
-    /// The kind of the line's service.
+    /// Returns the kind of the line's service. It depends on the place of service, then on the service code, then on
+    /// the revenue code.
     pub(in crate::normalize::claims) fn purpose(&self) -> Service {
         if self.place.as_deref() == Some(LABORATORY) {
             return Service::Laboratory;
@@ -130,20 +131,20 @@ pub(in crate::normalize::claims) struct Diagnosis {
     pub(in crate::normalize::claims) code: Option<Code>,
     /// The source's own words for it.
     pub(in crate::normalize::claims) text: Option<Name>,
-    /// The source's Condition.
+    /// The reference to the source's Condition.
     pub(in crate::normalize::claims) condition: Option<Name>,
     /// The diagnosis's types, such as `principal`.
     pub(in crate::normalize::claims) types: Vec<Name>,
 }
 
-/// The diagnosis as a concept. Its text is not part of the claim's facts.
+/// Hashes a diagnosis like a [`Concept`], without its text.
 impl std::hash::Hash for Diagnosis {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (self.sequence, &self.code, &self.condition, &self.types).hash(state);
     }
 }
 
-/// A procedure of the claim as a whole.
+/// A procedure in `ExplanationOfBenefit.procedure`. It belongs to no line.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Performed {
     /// The procedure.
@@ -165,9 +166,9 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) kind: Kind,
     /// The text of the claim's type.
     pub(in crate::normalize::claims) title: Option<Name>,
-    /// A claim for equipment.
+    /// Whether it is a claim for equipment.
     pub(in crate::normalize::claims) equipment: bool,
-    /// The kind of Encounter, if the claim's type states it instead of its type of bill.
+    /// The kind of Encounter that the claim's type or subtype states. The type of bill comes before it.
     pub(in crate::normalize::claims) said: Option<Setting>,
     /// The type of bill.
     pub(in crate::normalize::claims) bill: Bill,
@@ -179,13 +180,13 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) provider: Option<Party>,
     /// The place of the services.
     pub(in crate::normalize::claims) facility: Option<Party>,
-    /// Other participants.
+    /// The care team.
     pub(in crate::normalize::claims) team: Vec<Member>,
-    /// The Coverages that paid.
+    /// The references to the Coverages.
     pub(in crate::normalize::claims) coverages: Vec<Name>,
-    /// The source's MedicationRequest.
+    /// The reference to the source's MedicationRequest.
     pub(in crate::normalize::claims) prescription: Option<Name>,
-    /// The prescription's number and its system.
+    /// The number of the prescription, after its system if it has one.
     pub(in crate::normalize::claims) number: Option<(Option<Name>, Name)>,
     /// When the prescription was written.
     pub(in crate::normalize::claims) written: Option<When>,
@@ -199,7 +200,7 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) days_supply: Option<Name>,
     /// How many refills the prescriber allowed.
     pub(in crate::normalize::claims) refills: Option<Name>,
-    /// Whether the product may be substituted.
+    /// The code that says whether the product may be substituted ("dispense as written").
     pub(in crate::normalize::claims) daw: Option<Code>,
     /// Diagnoses.
     pub(in crate::normalize::claims) diagnoses: Vec<Diagnosis>,
@@ -210,8 +211,8 @@ pub(in crate::normalize::claims) struct Claim {
 }
 
 impl Claim {
-    /// Reads an ExplanationOfBenefit. `None` if it describes no service: if it is cancelled, in error, or an
-    /// authorization.
+    /// Reads an ExplanationOfBenefit. Returns `None` if it is cancelled, in error, a preauthorization or a
+    /// predetermination, if it has no patient, or if its kind is unknown.
     pub(in crate::normalize::claims) fn read(
         record: &Record<'_>,
         names: &mut Names,
@@ -270,17 +271,17 @@ impl Claim {
         Some(claim)
     }
 
-    /// The kind of Encounter that an institutional claim describes.
+    /// Returns the kind of Encounter that an institutional claim describes.
     pub(in crate::normalize::claims) fn setting(&self) -> Setting {
         self.bill.setting().or(self.said).unwrap_or(Setting::Visit)
     }
 
-    /// The facility of an institutional claim, or the pharmacy of a pharmacy claim.
+    /// Returns the facility or, if there is none, the billing provider. This is the pharmacy of a pharmacy claim.
     pub(in crate::normalize::claims) fn place(&self) -> Option<&Party> {
         self.facility.as_ref().or(self.provider.as_ref())
     }
 
-    /// The care team of a line. If the line names none, that of the whole claim.
+    /// Returns the members of the care team to whom a line refers. If it refers to none, returns the whole care team.
     pub(in crate::normalize::claims) fn team_of(&self, line: Option<&Line>) -> impl Iterator<Item = &Member> {
         let chosen = line.map_or(&[][..], |line| &line.team);
         let known = self.team.iter().any(|member| chosen.contains(&member.sequence));
@@ -289,7 +290,7 @@ impl Claim {
             .filter(move |member| !known || chosen.contains(&member.sequence))
     }
 
-    /// The member of the care team with the first of these roles.
+    /// Returns the member of a line's care team with the first of these roles that is there.
     pub(in crate::normalize::claims) fn with_role(&self, line: Option<&Line>, roles: &[Role]) -> Option<&Party> {
         roles.iter().find_map(|role| {
             let mut team = self.team_of(line);
@@ -297,7 +298,7 @@ impl Claim {
         })
     }
 
-    /// The record from which it was read.
+    /// Returns the record from which it was read.
     pub(in crate::normalize::claims) fn origin(&self) -> Origin {
         Origin {
             source: self.source,
@@ -306,17 +307,17 @@ impl Claim {
         }
     }
 
-    /// All parties that the claim names.
+    /// Returns all parties of the claim.
     pub(in crate::normalize::claims) fn everybody(&self) -> impl Iterator<Item = &Party> {
         let team = self.team.iter().map(|member| &member.party);
         self.provider.iter().chain(&self.facility).chain(team)
     }
 
-    /// A number that changes with the content of the claim.
+    /// Returns a hash of the claim's facts.
     pub(in crate::normalize::claims) fn fingerprint(&self, directory: &Directory) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = siphasher::sip::SipHasher24::new();
-        // The source's index is not part of the claim's facts.
+        // The index of the source is not a fact of the claim. It may change from run to run.
         let said = Claim {
             source: SourceId(0),
             ..self.clone()
@@ -337,7 +338,8 @@ struct Reader<'r, 't> {
 }
 
 impl Reader<'_, '_> {
-    /// The kind of claim, by its type. If the type does not state it, by its lines.
+    /// Reads the type and the subtype of the claim, and returns its kind. If the type does not show the kind, the lines
+    /// decide.
     fn kind(&mut self, claim: &mut Claim) -> Option<Kind> {
         let mut kind = None;
         if let Some(value) = self.root.get("type") {
@@ -395,7 +397,7 @@ impl Reader<'_, '_> {
             }
         }
         kind.or_else(|| {
-            // The type is unknown. A claim that has only drugs comes from a pharmacy.
+            // The type is unknown. A claim with drugs alone comes from a pharmacy.
             let drugs = claim
                 .lines
                 .iter()
@@ -428,7 +430,7 @@ impl Reader<'_, '_> {
                 claim.coverages.push(self.names.keep(&text));
             }
         }
-        // CMS sends the digits of a type of bill one by one.
+        // CMS sends each digit of the type of bill in an extension of its own.
         let extensions = list(self.root, "extension");
         let facility = self
             .root
@@ -453,7 +455,7 @@ impl Reader<'_, '_> {
         for info in infos {
             let category = info.get("category").into_iter().flat_map(|value| list(value, "coding"));
             for code in category.filter_map(|coding| coding.get_str("code")) {
-                // CMS names its categories by URLs.
+                // In CMS's claims, the code of a category is a URL.
                 self.category(code.rsplit('/').next().unwrap_or_default(), info, claim);
             }
         }
@@ -595,7 +597,7 @@ impl Reader<'_, '_> {
         }
         let quantity = item.get("quantity");
         if claim.days_supply.is_none() {
-            // CMS's first version has the days of supply in an extension of the quantity.
+            // The first version of CMS Blue Button has the days of supply in an extension of the quantity.
             let mut extensions = quantity.into_iter().flat_map(|value| list(value, "extension"));
             let days =
                 extensions.find(|value| value.get_str("url").is_some_and(|url| url.ends_with("/days_suply_num")));
@@ -631,7 +633,7 @@ impl Reader<'_, '_> {
         concept.codes.into_iter().next().map(|code| code.code)
     }
 
-    /// A quantity without extensions.
+    /// Returns the JSON of a Quantity without extensions. Returns `None` if it has no value.
     fn quantity(&mut self, value: Value<'_>) -> Option<Name> {
         value.get("value")?.number()?;
         let mut edits = Edits::new();
@@ -646,7 +648,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// CMS's claim types by number.
+/// Returns what CMS's claim type means: the kind of claim, and for an institutional one the kind of Encounter.
 fn by_number(number: &str) -> (Option<Kind>, Option<Setting>) {
     match number {
         "10" => (Some(Kind::Institutional), Some(Setting::HomeHealth)),
@@ -672,7 +674,7 @@ fn role(code: &str) -> Role {
     }
 }
 
-/// Whether an identifier's type or system names the number of a prescription.
+/// Whether an identifier's type or system shows that it is the number of a prescription.
 fn names_prescription(identifier: Value<'_>) -> bool {
     let names = |text: &str| {
         let letters: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
@@ -701,7 +703,7 @@ fn names_prescription(identifier: Value<'_>) -> bool {
         })
 }
 
-/// Whether a line was denied and nothing of it was paid.
+/// Whether a line was denied, and nothing of it was paid.
 fn is_denied(item: Value<'_>) -> bool {
     let mut denied = false;
     for adjudication in list(item, "adjudication") {
@@ -749,17 +751,17 @@ fn set(slot: &mut Option<Concept>, concept: Concept) {
     }
 }
 
-/// The items of a list.
+/// Returns the items of a list in an object.
 pub(in crate::normalize::claims) fn list<'t>(value: Value<'t>, name: &str) -> impl Iterator<Item = Value<'t>> {
     value.get(name).into_iter().flat_map(|list| list.items())
 }
 
-/// A date of an object.
+/// Reads a date of an object.
 pub(in crate::normalize::claims) fn when(value: Value<'_>, name: &str, names: &mut Names) -> Option<When> {
     When::read(&value.get_str(name)?, names)
 }
 
-/// A Period.
+/// Reads a Period.
 pub(in crate::normalize::claims) fn span(value: Option<Value<'_>>, names: &mut Names) -> Span {
     let Some(value) = value else { return Span::default() };
     Span {
@@ -768,7 +770,7 @@ pub(in crate::normalize::claims) fn span(value: Option<Value<'_>>, names: &mut N
     }
 }
 
-/// A reference of an object.
+/// Reads a Reference of an object to a party. `root` is the whole record.
 pub(in crate::normalize::claims) fn party(
     value: Value<'_>,
     name: &str,

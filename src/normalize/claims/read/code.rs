@@ -1,4 +1,4 @@
-//! Codes as rules see them, and their form in generated resources.
+//! Codes as rules see them, and how generated resources state them.
 
 use super::text::{Name, Names, Object, said};
 use crate::columns::json::Value;
@@ -25,13 +25,13 @@ pub(in crate::normalize::claims) const NPI: &str = "http://hl7.org/fhir/sid/us-n
 pub(in crate::normalize::claims) struct Code {
     /// The canonical system.
     pub(in crate::normalize::claims) system: Option<Name>,
-    /// The code in the form of its system.
+    /// The code in its canonical form, such as an ICD code with its dot, or an NDC with 11 digits.
     pub(in crate::normalize::claims) code: Name,
     /// The source's display.
     pub(in crate::normalize::claims) display: Option<Name>,
 }
 
-/// The display is not part of the claim's facts, because a later run may add it.
+/// The display is not part of the hash, because a later run may add it.
 impl std::hash::Hash for Code {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.system.hash(state);
@@ -40,7 +40,7 @@ impl std::hash::Hash for Code {
 }
 
 impl Code {
-    /// A coding that has a code.
+    /// Reads a Coding. Returns `None` if it has no code.
     pub(in crate::normalize::claims) fn read(coding: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Option<Code> {
         let code = coding.get_str("code")?;
         let system = coding.get_str("system");
@@ -67,12 +67,12 @@ impl Code {
         })
     }
 
-    /// Whether it is of the system.
+    /// Whether the code is from this system.
     pub(in crate::normalize::claims) fn is_of(&self, system: &str) -> bool {
         self.system.as_deref() == Some(system)
     }
 
-    /// The code as a Coding. If the source had no display, it has the terminology's.
+    /// Returns the code as a Coding. If the source gives no display, the Coding has that of the terminology.
     pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> String {
         let mut coding = Object::new();
         if let Some(system) = &self.system {
@@ -85,7 +85,7 @@ impl Code {
         coding.json()
     }
 
-    /// The display of the source or of the terminology.
+    /// Returns the source's display or, if there is none, that of the terminology.
     pub(in crate::normalize::claims) fn name(&self, codes: &dyn Codes) -> Option<String> {
         match (&self.display, &self.system) {
             (Some(display), _) => Some(display.to_string()),
@@ -105,11 +105,12 @@ pub(in crate::normalize::claims) struct Concept {
     pub(in crate::normalize::claims) codes: Vec<Code>,
     /// The concept's text.
     pub(in crate::normalize::claims) text: Option<Name>,
-    /// The concept's text, unless a coding has it as its display. An earlier run may have added such a text.
+    /// The concept's text if the source itself wrote it. A text that equals the display of a coding does not count,
+    /// because an earlier run may have added it.
     pub(in crate::normalize::claims) own_text: Option<Name>,
 }
 
-/// RxNorm's code beside an NDC is not part of the claim's facts, because a mapping may add it.
+/// The text is not part of the hash, and neither is an RxNorm code beside an NDC, because a later run may add them.
 impl std::hash::Hash for Concept {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let has_ndc = self.codes.iter().any(|code| code.is_of(NDC));
@@ -120,8 +121,8 @@ impl std::hash::Hash for Concept {
 }
 
 impl Concept {
-    /// Reads a CodeableConcept. The result has each code once, although a normalized record also has it in the source's
-    /// spelling.
+    /// Reads a CodeableConcept. The result has each code once. In a normalized record, a code may occur a second time
+    /// in the source's own spelling.
     pub(in crate::normalize::claims) fn read(value: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Concept {
         let list = value.get("coding").into_iter().flat_map(|list| list.items());
         let mut read: Vec<Code> = Vec::new();
@@ -144,7 +145,7 @@ impl Concept {
         }
     }
 
-    /// A concept of one coding, and the source's own text.
+    /// Creates a concept of one coding and the source's own text.
     pub(in crate::normalize::claims) fn of(code: Code, text: Option<&Name>) -> Concept {
         Concept {
             codes: vec![code],
@@ -153,7 +154,7 @@ impl Concept {
         }
     }
 
-    /// The concept as a CodeableConcept. Without a text, the display is its text.
+    /// Returns the concept as a CodeableConcept. If it has no text, a display is its text.
     pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> Option<String> {
         let text = self.name(codes);
         concept(
@@ -162,7 +163,7 @@ impl Concept {
         )
     }
 
-    /// The concept's text, otherwise a display.
+    /// Returns the concept's text or, if there is none, the first display of a coding.
     pub(in crate::normalize::claims) fn name(&self, codes: &dyn Codes) -> Option<String> {
         match &self.text {
             Some(text) => Some(text.to_string()),
@@ -171,7 +172,7 @@ impl Concept {
     }
 }
 
-/// A CodeableConcept of codings and a text.
+/// Returns a CodeableConcept of codings and a text. Returns `None` if it has neither.
 pub(in crate::normalize::claims) fn concept(codings: Vec<String>, text: Option<&str>) -> Option<String> {
     let mut concept = Object::new();
     concept.list("coding", &codings);
@@ -181,7 +182,7 @@ pub(in crate::normalize::claims) fn concept(codings: Vec<String>, text: Option<&
     concept.some()
 }
 
-/// A coding of a system for codes that rules write themselves.
+/// Returns a Coding of a code that the rule itself gives.
 pub(in crate::normalize::claims) fn coding(system: &str, code: &str, display: Option<&str>) -> String {
     let mut coding = Object::new();
     coding.text("system", system).text("code", code);
@@ -191,7 +192,7 @@ pub(in crate::normalize::claims) fn coding(system: &str, code: &str, display: Op
     coding.json()
 }
 
-/// An ICD code with its dot. A code that has one, or is too short for one, is unchanged.
+/// Returns an ICD code with its dot, in upper case. Adds no dot if the code has one or is too short for one.
 fn dotted(code: &str, ninth: bool) -> String {
     let code = code.to_ascii_uppercase();
     let at = if ninth && code.starts_with('E') { 4 } else { 3 };
@@ -201,7 +202,7 @@ fn dotted(code: &str, ninth: bool) -> String {
     format!("{}.{}", &code[..at], &code[at..])
 }
 
-/// An NDC as 11 digits. It may have hyphens, or 11 digits without hyphens.
+/// Returns an NDC with 11 digits. The code must have three parts with hyphens, or 11 digits without hyphens.
 fn ndc(code: &str) -> Option<String> {
     let parts: Vec<&str> = code.split('-').collect();
     let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(own(r#"{"text":"Dizzy spells"}"#), (said.clone(), said.clone()));
         let named = r#"{"coding":[{"code":"R42","display":"Dizziness"}],"text":"Dizzy spells"}"#;
         assert_eq!(own(named), (said.clone(), said.clone()));
-        // An earlier run takes the text from any coding, even from one without a code.
+        // An earlier run takes a missing text from any coding, even from one without a code.
         let filled = r#"{"coding":[{"code":"R42"},{"display":"Dizzy spells"}],"text":"Dizzy spells"}"#;
         assert_eq!(own(filled), (said, None));
         assert_eq!(own(r#"{"coding":[{"code":"R42"}]}"#), (None, None));

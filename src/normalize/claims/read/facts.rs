@@ -1,4 +1,4 @@
-//! The stored facts of claims and of the sources' own records, and the order in which rules decide.
+//! The facts of claims and of the sources' own records, and the order in which the rules run.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::normalize::additions::{Additions, Generated};
 use crate::normalize::record::Record;
 use crate::normalize::settings::Settings;
 
-/// The stored facts of claims, and of a source's own records that replace generated ones.
+/// The facts of claims, and of the sources' own records that take the place of generated ones.
 #[derive(Debug, Default)]
 pub struct Facts {
     names: Names,
@@ -26,7 +26,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Adds a record.
+    /// Reads a record.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let Facts {
             names,
@@ -49,7 +49,7 @@ impl Facts {
         }
     }
 
-    /// The resources to generate, in order of type and id, and the additions to the sources' own records.
+    /// Returns the resources to generate, sorted by type and id, and the additions to the sources' own records.
     pub fn decide(self, settings: &Settings<'_>) -> (Vec<Generated>, Additions) {
         let Facts {
             mut claims,
@@ -87,7 +87,7 @@ impl Facts {
     }
 }
 
-/// The URL of the extension on additions of rules to a record.
+/// Returns the URL of the extension that marks additions of rules to a record.
 fn mark(record: &Record<'_>, settings: &Settings<'_>) -> String {
     let source = settings.sources.get(record.source.0 as usize);
     mark_url(source.map_or("", |source| &source.tag_system_base))

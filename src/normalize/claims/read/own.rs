@@ -1,4 +1,5 @@
-//! A source's own clinical records. If they describe the same event as a claim, nothing is generated.
+//! The sources' own clinical records. If one of them describes the same event as a claim, no resource is generated for
+//! it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,13 +24,13 @@ pub(in crate::normalize::claims) struct Order {
     pub(in crate::normalize::claims) numbers: Vec<(Name, Name)>,
     /// The codes of the drug.
     pub(in crate::normalize::claims) drug: Vec<Code>,
-    /// The Medication, if it has the drug.
+    /// The reference to the Medication that has the drug's codes, if there is one.
     pub(in crate::normalize::claims) medication: Option<Name>,
     /// The requester.
     pub(in crate::normalize::claims) requester: Option<Party>,
     /// The day on which it was written.
     pub(in crate::normalize::claims) authored: Option<Day>,
-    /// Its own references to supporting information.
+    /// The references in `supportingInformation` that no rule has added.
     pub(in crate::normalize::claims) supporting: Vec<Name>,
 }
 
@@ -54,10 +55,10 @@ struct Procedure {
     performers: Vec<Party>,
 }
 
-/// The own records of the sources.
+/// The sources' own records.
 #[derive(Debug, Default)]
 pub(in crate::normalize::claims) struct Own {
-    /// MedicationRequests.
+    /// The MedicationRequests.
     pub(in crate::normalize::claims) orders: Vec<Order>,
     medications: FxHashMap<(SourceId, Name), Vec<Code>>,
     encounters: Vec<Encounter>,
@@ -169,7 +170,8 @@ impl Own {
         });
     }
 
-    /// Adds a Condition of an Encounter. A Condition of the problem list does not prevent a generated one.
+    /// Adds a Condition of an Encounter. A Condition on the problem list is ignored, because it does not take the place
+    /// of a generated one.
     pub(in crate::normalize::claims) fn condition(
         &mut self,
         record: &Record<'_>,
@@ -223,7 +225,7 @@ impl Own {
         });
     }
 
-    /// The codes of an order's drug.
+    /// Returns the codes of the drug of a MedicationRequest.
     pub(in crate::normalize::claims) fn drug<'o>(&'o self, order: &'o Order) -> &'o [Code] {
         match &order.medication {
             Some(medication) => self
@@ -239,13 +241,13 @@ impl Own {
         self.known.contains(&(source, encounter.clone()))
     }
 
-    /// Whether a source's Condition has the code for its Encounter.
+    /// Whether a source has a Condition with this code for its Encounter.
     pub(in crate::normalize::claims) fn is_diagnosed(&self, encounter: &(SourceId, Name), code: &Name) -> bool {
         let (source, encounter) = encounter;
         self.diagnosed.contains(&(*source, encounter.clone(), code.clone()))
     }
 
-    /// Encounters by the keys of their participants.
+    /// Returns the Encounters by the keys of their parties.
     pub(in crate::normalize::claims) fn encounters<'o>(&'o self, directory: &Directory) -> Encounters<'o> {
         let mut by_party: FxHashMap<String, Vec<&Encounter>> = FxHashMap::default();
         for encounter in &self.encounters {
@@ -260,7 +262,7 @@ impl Own {
         Encounters(by_party)
     }
 
-    /// Procedures by code and day.
+    /// Returns the Procedures by code and day.
     pub(in crate::normalize::claims) fn procedures(&self, directory: &Directory) -> Procedures {
         let mut done: FxHashMap<(Name, Day), Vec<Done>> = FxHashMap::default();
         for procedure in &self.procedures {
@@ -282,8 +284,8 @@ impl Own {
 pub(in crate::normalize::claims) struct Encounters<'o>(FxHashMap<String, Vec<&'o Encounter>>);
 
 impl Encounters<'_> {
-    /// The source's Encounter on these days with one of the parties. If there are several, the first by start, source
-    /// and id.
+    /// Finds an Encounter of any source that covers these days and has one of the parties. Of several, returns the
+    /// first by start, source and id.
     pub(in crate::normalize::claims) fn find(
         &self,
         source: SourceId,
@@ -302,7 +304,7 @@ impl Encounters<'_> {
     }
 }
 
-/// A procedure of a source.
+/// One of the sources' Procedures.
 struct Done {
     source: SourceId,
     patient: Name,
@@ -313,7 +315,7 @@ struct Done {
 pub(in crate::normalize::claims) struct Procedures(FxHashMap<(Name, Day), Vec<Done>>);
 
 impl Procedures {
-    /// Whether a source has the procedure on this day, by the performer or without a performer.
+    /// Whether a source has a Procedure with this code on this day, by this performer or without any performer.
     pub(in crate::normalize::claims) fn has(
         &self,
         source: SourceId,

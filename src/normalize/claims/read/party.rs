@@ -1,4 +1,5 @@
-//! Providers of care: references to Practitioners, Organizations and Locations. Decides when two of them are the same.
+//! Providers of care: references to Practitioners, Organizations and Locations. Decides when two references mean the
+//! same provider.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -10,14 +11,14 @@ use crate::fhir::{TypeId, facts};
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::{Record, SourceId};
 
-/// A referenced provider.
+/// A provider of care to whom a record refers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::normalize::claims) struct Party {
-    /// A reference that another record can use too. It does not lead to a contained resource.
+    /// The text of the reference, unless it leads to a contained resource. So other records can use it, too.
     pub(in crate::normalize::claims) reference: Option<Name>,
-    /// The NPI that the reference or the contained resource names.
+    /// The NPI in the Reference, or in the contained resource.
     pub(in crate::normalize::claims) npi: Option<Name>,
-    /// An identifier that is no NPI.
+    /// The first identifier that has a system and a value.
     pub(in crate::normalize::claims) identifier: Option<(Name, Name)>,
     /// The provider's name.
     pub(in crate::normalize::claims) display: Option<Name>,
@@ -25,13 +26,14 @@ pub(in crate::normalize::claims) struct Party {
     pub(in crate::normalize::claims) kind: Option<TypeId>,
 }
 
-/// The hash ignores a party, because its written form may change between two runs. [`Directory::key`] identifies it.
+/// Adds nothing to the hash, because the written form of a party may change from run to run. [`Directory::key`]
+/// identifies it instead.
 impl std::hash::Hash for Party {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 impl Party {
-    /// Reads a Reference of the record `root`. `None` if it is empty, or if it is a placeholder of an earlier run.
+    /// Reads a Reference of the record `root`. Returns `None` if it is empty or a placeholder of an earlier run.
     pub(in crate::normalize::claims) fn read(value: Value<'_>, root: Value<'_>, names: &mut Names) -> Option<Party> {
         let mut party = Party {
             display: said(value.get_str("display"), names),
@@ -64,7 +66,7 @@ impl Party {
         (known || party.display.is_some()).then_some(party)
     }
 
-    /// Adds the facts of a contained resource.
+    /// Adds the facts of a resource that `root` contains.
     fn contained(&mut self, id: &str, root: Value<'_>, names: &mut Names) {
         let Some(found) = contained(root, id) else { return };
         let resource_type = found.get_str("resourceType");
@@ -90,29 +92,29 @@ impl Party {
         }
     }
 
-    /// Whether it has, or may have, one of these types.
+    /// Whether its type is one of these or unknown.
     pub(in crate::normalize::claims) fn may_be(&self, types: &[&str]) -> bool {
         self.kind.is_none_or(|kind| types.contains(&facts().get(kind).name))
     }
 
-    /// Whether it certainly has this type.
+    /// Whether it is known to have this type.
     pub(in crate::normalize::claims) fn is(&self, resource_type: &str) -> bool {
         self.kind.is_some_and(|kind| facts().get(kind).name == resource_type)
     }
 }
 
-/// A Reference to a party that the source does not name.
+/// Returns a Reference to a party that the source does not state.
 pub(in crate::normalize::claims) fn undefined() -> String {
     Object::new().text("display", PLACEHOLDER).json()
 }
 
-/// A contained resource of `root`.
+/// Returns the contained resource of `root` with this id.
 pub(in crate::normalize::claims) fn contained<'t>(root: Value<'t>, id: &str) -> Option<Value<'t>> {
     let mut list = root.get("contained")?.items();
     list.find(|resource| resource.get_str("id").as_deref() == Some(id))
 }
 
-/// The NPI of an Identifier, by its system or its type.
+/// Returns the NPI of an Identifier. Its system or its type shows that it is one.
 fn npi_of(identifier: Value<'_>) -> Option<String> {
     let by_system = identifier.get_str("system").is_some_and(|system| is_npi(&system));
     let coded = |coding: Value<'_>| {
@@ -134,7 +136,7 @@ fn is_npi(system: &str) -> bool {
     system == NPI || system == "urn:oid:2.16.840.1.113883.4.6" || system.ends_with("/prvdr_npi")
 }
 
-/// The NPI in `identifier=SYSTEM|NPI`.
+/// Returns the NPI of a query `identifier=SYSTEM|NPI`.
 fn npi_of_query(query: &str) -> Option<String> {
     form_urlencoded::parse(query.as_bytes()).find_map(|(name, value)| {
         let (system, npi) = value.split_once('|')?;
@@ -142,7 +144,7 @@ fn npi_of_query(query: &str) -> Option<String> {
     })
 }
 
-/// The name of an Organization, Location or Practitioner.
+/// Returns the name of an Organization, Location or Practitioner.
 fn name_of(resource: Value<'_>) -> Option<String> {
     let name = resource.get("name")?;
     if let Some(name) = name.as_str() {
@@ -158,7 +160,7 @@ fn name_of(resource: Value<'_>) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Finds the NPI of providers.
+/// Finds the NPIs of providers, and the providers with an NPI.
 #[derive(Debug, Default)]
 pub(in crate::normalize::claims) struct Directory {
     npi: FxHashMap<(SourceId, Name), Name>,
@@ -188,7 +190,7 @@ impl Directory {
         self.holders.entry(npi).or_default().insert((record.source, own));
     }
 
-    /// The NPI of a party, from its own identifier or from the referenced resource.
+    /// Returns the NPI of a party, from the Reference or from the resource to which it leads.
     pub(in crate::normalize::claims) fn npi(&self, source: SourceId, party: &Party) -> Option<Name> {
         if party.npi.is_some() {
             return party.npi.clone();
@@ -204,8 +206,8 @@ impl Directory {
             .or_else(|| self.npi.get(&(source, practitioner.reference.clone()?)).cloned())
     }
 
-    /// A text that identifies a party: its NPI, otherwise the source's own name for it. Ids are derived from it, so it
-    /// does not contain the source's index.
+    /// Returns a text that identifies a party: its NPI or, if it is unknown, its reference, identifier or name. Ids of
+    /// generated resources depend on it, so it does not contain the index of the source.
     pub(in crate::normalize::claims) fn key(&self, source: SourceId, party: &Party) -> String {
         if let Some(npi) = self.npi(source, party) {
             return format!("npi:{npi}");
@@ -219,8 +221,9 @@ impl Directory {
         format!("name:{}", party.display.as_deref().unwrap_or_default())
     }
 
-    /// The party as a Reference: the source's own, otherwise to the only resource of the source with the NPI, otherwise
-    /// by identifier.
+    /// Returns the party as a Reference. It has the source's own relative reference or, if there is none, a reference
+    /// to the source's only resource with the NPI. If there is no such resource, it has the source's own reference of
+    /// another kind, or an identifier.
     pub(in crate::normalize::claims) fn json(&self, source: SourceId, party: &Party) -> String {
         let mut json = Object::new();
         if let Some(text) = self.reference(source, party) {

@@ -15,8 +15,8 @@ pub(in crate::normalize::claims) enum Service {
     Other,
 }
 
-/// The kind of a code's service. The form of the code shows the system: payers send HCPCS codes in CPT's system, and
-/// CMS sends all in HCPCS's.
+/// Returns the purpose of a service code. The form of the code shows its system. The stated system does not: payers
+/// send HCPCS codes with CPT's system, and CMS sends all codes with HCPCS's.
 pub(in crate::normalize::claims) fn service(code: &str) -> Service {
     let bytes = code.as_bytes();
     let [first, .., last] = *bytes else {
@@ -29,10 +29,10 @@ pub(in crate::normalize::claims) fn service(code: &str) -> Service {
     match (first, last) {
         (b'0'..=b'9', b'0'..=b'9') => cpt(middle(0, 5)),
         (b'0'..=b'9', b'U' | b'M') => Service::Laboratory,
-        // Category III, and giving a vaccine of the pandemic.
+        // Category III codes, and the administration of a COVID-19 vaccine.
         (b'0'..=b'9', b'T' | b'A') => Service::Procedure,
         (b'A'..=b'Z', b'0'..=b'9') => hcpcs(first, middle(1, 5)),
-        // These include category II, quality reporting.
+        // These include category II codes, which are for quality reporting.
         _ => Service::Other,
     }
 }
@@ -41,7 +41,7 @@ fn cpt(code: u32) -> Service {
     match code {
         99201..=99499 | 92002..=92014 => Service::Visit,
         80047..=89398 => Service::Laboratory,
-        // The products. Giving them (90460 to 90474) is a procedure.
+        // Immune globulins and vaccines as products. Their administration (90460 to 90474) is a procedure.
         90281..=90399 | 90476..=90759 | 91300..=91323 => Service::Other,
         _ => Service::Procedure,
     }
@@ -59,21 +59,21 @@ fn hcpcs(letter: u8, number: u32) -> Service {
         (b'A' | b'B' | b'E' | b'K' | b'L' | b'V', _) | (b'C', 1000..=1999) | (b'T', 4521..=5999) => Service::Supply,
         // Drugs.
         (b'J', _) | (b'C', 9000..=9399) | (b'S', 12..=199) => Service::Other,
-        // Laboratory tests and tests for the pandemic.
+        // Laboratory tests, among them those for COVID-19.
         (b'U', _) => Service::Laboratory,
         // Obtaining a Papanicolaou smear.
         (b'Q', 91) => Service::Procedure,
-        // Drugs, supplies and tests with an end date. R0070 to R0076 are the transport of X-ray and ECG equipment to a
-        // home.
+        // Drugs, supplies and tests in temporary codes, and the transport of X-ray and ECG equipment to a home (R0070
+        // to R0076).
         (b'P' | b'Q' | b'R', _) => Service::Other,
         (b'C' | b'D' | b'G' | b'H' | b'M' | b'S' | b'T', _) => Service::Procedure,
         _ => Service::Other,
     }
 }
 
-/// Laboratory tests with their supplies, among HCPCS codes whose letter does not show it: letter, first and last
-/// number. The source of each row is the code's long description in CMS's HCPCS file. Ended codes stay, because claims
-/// stay.
+/// HCPCS codes whose letter does not show that they are laboratory tests or supplies: the letter, the first and the
+/// last number. The source of each row is the code's long description in CMS's HCPCS file. Codes that have ended stay
+/// in the table, because old claims have them.
 const SINGLE: &[(u8, u32, u32, Service)] = &[
     // Fecal leukocytes; semen analysis.
     (b'G', 26, 27, Service::Laboratory),
@@ -83,7 +83,7 @@ const SINGLE: &[(u8, u32, u32, Service)] = &[
     (b'G', 107, 107, Service::Laboratory),
     // Cytopathology of cervix or vagina, thin layer, by a technologist and by a physician.
     (b'G', 123, 124, Service::Laboratory),
-    // The same: smears by an automated system; thin layer, manual and automated; smears.
+    // Cytopathology of cervix or vagina: smears by an automated system; thin layer, manual and automated; smears.
     (b'G', 141, 141, Service::Laboratory),
     (b'G', 143, 145, Service::Laboratory),
     (b'G', 147, 148, Service::Laboratory),
@@ -113,7 +113,7 @@ const SINGLE: &[(u8, u32, u32, Service)] = &[
     (b'G', 567, 567, Service::Laboratory),
     // Drug test, definitive, without calibration for each drug.
     (b'G', 659, 659, Service::Laboratory),
-    // Collection of a specimen for the pandemic's tests.
+    // Collection of a specimen for a test for COVID-19.
     (b'G', 2023, 2024, Service::Laboratory),
     // Chemistry and toxicology; cytopathology; cultures.
     (b'P', 2028, 7001, Service::Laboratory),
@@ -139,7 +139,8 @@ fn single(letter: u8, number: u32) -> Option<Service> {
 mod tests {
     use super::*;
 
-    /// Screening tests no longer count as procedures: they made Procedures, and claims of laboratories made Encounters.
+    /// If a screening test counted as a procedure, it would give a Procedure, and a laboratory's claim would give an
+    /// Encounter.
     #[test]
     fn laboratory_tests_are_told_code_by_code() {
         for code in [

@@ -1,4 +1,4 @@
-//! Shared texts, days, and JSON that is written.
+//! Shared strings, days, and the writing of JSON.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::fhir::temporal::Temporal;
 use crate::normalize::marks::PLACEHOLDER;
 use crate::normalize::record::Day;
 
-/// A text that several facts share.
+/// A string that several facts share.
 pub(in crate::normalize::claims) type Name = Arc<str>;
 
-/// Stores equal texts once: claims of one person repeat references, codes and displays.
+/// Stores equal strings once: the claims of one person repeat references, codes and displays.
 #[derive(Debug, Default)]
 pub(in crate::normalize::claims) struct Names(FxHashSet<Name>);
 
 impl Names {
-    /// The shared copy of a text.
+    /// Returns the shared copy of a string.
     pub(in crate::normalize::claims) fn keep(&mut self, text: &str) -> Name {
         if let Some(name) = self.0.get(text) {
             return name.clone();
@@ -30,7 +30,7 @@ impl Names {
     }
 }
 
-/// A source's text. `None` for the placeholder of an earlier run.
+/// Stores a text of a source. Returns `None` for the placeholder of an earlier run.
 pub(in crate::normalize::claims) fn said(text: Option<Cow<'_, str>>, names: &mut Names) -> Option<Name> {
     text.filter(|text| text != PLACEHOLDER).map(|text| names.keep(&text))
 }
@@ -45,8 +45,8 @@ pub(in crate::normalize::claims) struct When {
 }
 
 impl When {
-    /// A full date, alone or before a time. Years and months alone yield none. A time that FHIR does not allow is left
-    /// out.
+    /// Reads a full date, alone or before a time. Returns `None` for a year or a month alone. Leaves out a time that
+    /// FHIR does not allow.
     pub(in crate::normalize::claims) fn read(text: &str, names: &mut Names) -> Option<When> {
         let date = text.get(..10)?;
         let day = day_of(date)?;
@@ -57,7 +57,7 @@ impl When {
         })
     }
 
-    /// Whether `end` is not before it: by the clock if both have a time, otherwise by the calendar.
+    /// Whether this is not after `end`. Compares the instants if both have a time, else the days.
     fn is_until(&self, end: &When) -> bool {
         match (Temporal::instant(&self.text), Temporal::instant(&end.text)) {
             (Ok(start), Ok(end)) => start.start <= end.start,
@@ -66,7 +66,7 @@ impl When {
     }
 }
 
-/// A period. An unknown start or end is open.
+/// A period. An unknown start or end is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Span {
     /// The first day.
@@ -76,7 +76,7 @@ pub(in crate::normalize::claims) struct Span {
 }
 
 impl Span {
-    /// A period with the same day at both ends.
+    /// Creates a period that starts and ends at the same time.
     pub(in crate::normalize::claims) fn of(when: When) -> Span {
         Span {
             start: Some(when.clone()),
@@ -84,12 +84,12 @@ impl Span {
         }
     }
 
-    /// The first day, if known.
+    /// Returns the day of the start or, if that is unknown, of the end.
     pub(in crate::normalize::claims) fn day(&self) -> Option<Day> {
         self.start.as_ref().or(self.end.as_ref()).map(|when| when.day)
     }
 
-    /// The span as a Period. An end before the start is left out.
+    /// Returns the span as a Period, or `None` if it is empty. Leaves out an end before the start.
     pub(in crate::normalize::claims) fn json(&self) -> Option<String> {
         let mut period = Object::new();
         if let Some(start) = &self.start {
@@ -103,18 +103,18 @@ impl Span {
     }
 }
 
-/// The day of `YYYY-MM-DD`.
+/// Parses `YYYY-MM-DD`.
 pub(in crate::normalize::claims) fn day_of(date: &str) -> Option<Day> {
     let date = NaiveDate::parse_from_str(date, "%Y-%m-%d").ok()?;
     Some(Day(date.to_epoch_days()))
 }
 
-/// `YYYY-MM-DD` of a day.
+/// Formats a day as `YYYY-MM-DD`.
 pub(in crate::normalize::claims) fn date_of(day: Day) -> String {
     NaiveDate::from_epoch_days(day.0).unwrap_or_default().to_string()
 }
 
-/// The year of a day.
+/// Returns the year of a day.
 pub(in crate::normalize::claims) fn year_of(day: Day) -> i32 {
     NaiveDate::from_epoch_days(day.0).unwrap_or_default().year()
 }
@@ -124,7 +124,7 @@ pub(in crate::normalize::claims) fn year_of(day: Day) -> i32 {
 pub(in crate::normalize::claims) struct Object(Vec<u8>);
 
 impl Object {
-    /// An empty object.
+    /// Creates an empty object.
     pub(in crate::normalize::claims) fn new() -> Object {
         Object(vec![b'{'])
     }
@@ -161,27 +161,27 @@ impl Object {
         self
     }
 
-    /// The object.
+    /// Returns the JSON of the object.
     pub(in crate::normalize::claims) fn json(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.0).into_owned();
         text.push('}');
         text
     }
 
-    /// The object. `None` if it is empty.
+    /// Returns the JSON of the object, or `None` if it is empty.
     pub(in crate::normalize::claims) fn some(&self) -> Option<String> {
         (self.0.len() > 1).then(|| self.json())
     }
 }
 
-/// A JSON string.
+/// Returns a text as a JSON string.
 pub(in crate::normalize::claims) fn quoted(text: &str) -> String {
     let mut json = Vec::with_capacity(text.len() + 2);
     push_quoted(&mut json, text);
     String::from_utf8(json).unwrap_or_default()
 }
 
-/// A reference to a resource of the lake.
+/// Returns a Reference with this text.
 pub(in crate::normalize::claims) fn reference(text: &str) -> String {
     Object::new().text("reference", text).json()
 }
@@ -219,7 +219,7 @@ mod tests {
             let (start, end) = (When::read(start, &mut names), When::read(end, &mut names));
             Span { start, end }.json().unwrap()
         };
-        // This compares the moments, whatever the local date of each.
+        // The instants are compared, not the local dates.
         assert_eq!(
             json("2020-01-01T18:00:00Z", "2020-01-01T09:00:00Z"),
             r#"{"start":"2020-01-01T18:00:00Z"}"#

@@ -5,13 +5,13 @@
 pub(in crate::normalize::claims) enum Setting {
     /// A stay.
     Stay,
-    /// Services to inpatients under Part B. They join a stay that covers them.
+    /// Services to inpatients under Part B. They belong to a stay that covers them.
     InpatientPartB,
     /// Home health: one Encounter for each period.
     HomeHealth,
     /// Hospice: one Encounter for each period.
     Hospice,
-    /// Visits.
+    /// Visits on single days.
     Visit,
 }
 
@@ -20,14 +20,14 @@ pub(in crate::normalize::claims) enum Setting {
 pub(in crate::normalize::claims) struct Bill {
     /// The first digit of three: the facility.
     pub(in crate::normalize::claims) facility: Option<u8>,
-    /// The second: the kind of care.
+    /// The second digit: the kind of care.
     pub(in crate::normalize::claims) care: Option<u8>,
-    /// The third: the frequency.
+    /// The third character: the frequency.
     pub(in crate::normalize::claims) frequency: Option<u8>,
 }
 
 impl Bill {
-    /// Reads `131`, `0131`, `13` or a frequency alone. Ignores other texts.
+    /// Reads `131`, `0131` or `13`, or a single character, which is a frequency. Ignores other texts.
     pub(in crate::normalize::claims) fn take(&mut self, text: &str) {
         let text = text.trim();
         let digits = match text.len() {
@@ -49,7 +49,7 @@ impl Bill {
         }
     }
 
-    /// The kind of Encounter, if facility and kind of care are known.
+    /// Returns the kind of Encounter. Returns `None` if the facility or the kind of care is unknown.
     pub(in crate::normalize::claims) fn setting(self) -> Option<Setting> {
         Some(match (self.facility?, self.care?) {
             (b'1' | b'2' | b'4', b'1') | (b'1' | b'2', b'8') => Setting::Stay,
@@ -60,7 +60,8 @@ impl Bill {
         })
     }
 
-    /// Whether another bill follows, as after the first and the continuing bills of a series.
+    /// Whether another bill follows. This is so after the first bill of a series and after a continuing one. Returns
+    /// `None` if the frequency is unknown.
     pub(in crate::normalize::claims) fn interim(self) -> Option<bool> {
         self.frequency.map(|frequency| matches!(frequency, b'2' | b'3'))
     }

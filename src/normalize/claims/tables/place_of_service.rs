@@ -18,7 +18,7 @@ pub(in crate::normalize::claims) enum Class {
 }
 
 impl Class {
-    /// The class of a place of service of two digits.
+    /// Returns the class for a place of service code, which has two digits.
     pub(in crate::normalize::claims) fn of_place(place: &str) -> Class {
         match place {
             "21" | "31" | "51" | "61" => Class::Inpatient,
@@ -30,7 +30,7 @@ impl Class {
         }
     }
 
-    /// Code and display.
+    /// Returns the code and the display.
     pub(in crate::normalize::claims) fn code(self) -> (&'static str, &'static str) {
         match self {
             Class::Inpatient => ("IMP", "inpatient encounter"),

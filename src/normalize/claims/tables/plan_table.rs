@@ -1,4 +1,4 @@
-//! The facts of a table of health plans, as elements of InsurancePlan: areas, contact and premiums.
+//! Writes facts from a table of health plans as elements of InsurancePlan: areas, contact and premiums.
 
 use super::super::read::code::{coding, concept};
 use super::super::read::text::{Object, quoted};
@@ -7,7 +7,7 @@ use crate::normalize::plans::{Area, Contact, PlanFacts, Premium};
 const CONTACT_TYPE: &str = "http://terminology.hl7.org/CodeSystem/contactentity-type";
 const PHYSICAL_TYPE: &str = "http://terminology.hl7.org/CodeSystem/location-physical-type";
 
-/// Adds the known facts.
+/// Adds the known facts to an InsurancePlan.
 pub(in crate::normalize::claims) fn write(known: &PlanFacts, json: &mut Object) {
     let areas: Vec<(String, &Area)> = known
         .areas
@@ -36,8 +36,8 @@ pub(in crate::normalize::claims) fn write(known: &PlanFacts, json: &mut Object) 
     }
 }
 
-/// A state or county. R4 has only references to Locations for areas. No source sends such Locations, so they are
-/// contained.
+/// Returns a Location for a state or a county. InsurancePlan has only References to Locations for areas, and no source
+/// sends such Locations. So the InsurancePlan contains them.
 fn location(id: &str, area: &Area) -> String {
     let mut address = Object::new();
     if let Some(county) = &area.county {
@@ -89,7 +89,7 @@ fn contact(contact: &Contact) -> Option<String> {
     said.then(|| json.json())
 }
 
-/// Premiums are general costs of the plan. Specific costs are those of a benefit.
+/// Returns the premiums as general costs of the plan, because specific costs are those of a benefit.
 fn costs(premium: &Premium) -> Vec<String> {
     let named = [
         ("Monthly premium", &premium.total),

@@ -12,7 +12,7 @@ pub(in crate::normalize::claims) fn is_inpatient_hospice(code: &str) -> bool {
     matches!(number(code), Some(655 | 656))
 }
 
-/// The purpose of a line without a service code.
+/// Returns the purpose of a line that has a revenue code and no service code.
 pub(in crate::normalize::claims) fn service(code: &str) -> Service {
     match number(code) {
         Some(270..=279 | 290..=299 | 600..=609 | 620..=629) => Service::Supply,
