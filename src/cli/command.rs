@@ -1,4 +1,5 @@
-//! The list of commands, and the exit code of each outcome: 0 done, 1 failed, 2 bad input, 3 done in part.
+//! The list of commands, and the function that runs one of them. Exit codes are 0 for success, 1 for a failure, 2 for
+//! bad input, 3 for work that was done only in part, and 130 if Ctrl-C stopped an SQL statement.
 
 use std::process::ExitCode;
 
@@ -77,12 +78,12 @@ enum Command {
     Man(man::Args),
 }
 
-/// The program's commands and options.
+/// Builds the clap command with all subcommands and options.
 pub(super) fn program() -> clap::Command {
     help::grouped(with_sources(Arguments::command()))
 }
 
-/// Says in the help of `--data` where else the folder may come from.
+/// Names the environment variable for the data folder in the help of each `--data`, except that of `demo`.
 fn with_sources(command: clap::Command) -> clap::Command {
     let takes_data = command.get_arguments().any(|argument| argument.get_id() == "data");
     let command = if takes_data && command.get_name() != "demo" {
@@ -96,7 +97,8 @@ fn with_sources(command: clap::Command) -> clap::Command {
     command.mut_subcommands(with_sources)
 }
 
-/// Parses the process's arguments and carries the command out.
+/// Parses the arguments of the process, runs the command and returns the exit code. After a parse error or a request
+/// for help, clap ends the process.
 pub fn run() -> ExitCode {
     let program = program();
     let line = match apply::completed(&program, std::env::args_os().collect()) {
@@ -116,7 +118,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Adds a hint to the error about a missing data folder: the other ways to name it.
+/// Adds a hint to clap's error about a missing `--data`: the variable and the setting that can give the folder.
 fn with_hint(mut error: clap::Error) -> clap::Error {
     let of_data = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => missing.iter().any(|missing| missing.contains("--data <")),

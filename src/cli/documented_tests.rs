@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::command::program;
 
-/// A line of a block that runs the program.
+/// A line of a document that runs the program.
 struct Line {
     file: PathBuf,
     text: String,
@@ -20,7 +20,7 @@ fn documents() -> Vec<PathBuf> {
     files
 }
 
-/// The lines of blocks that run `tabularium`. A command over several lines becomes one line.
+/// Returns the lines in code blocks that run `tabularium`. A command that spans several lines becomes one line.
 fn lines(file: &Path) -> Vec<Line> {
     let text = std::fs::read_to_string(file).unwrap();
     let (mut found, mut in_block, mut open) = (Vec::<Line>::new(), false, false);
@@ -48,9 +48,9 @@ fn runs(line: &str) -> bool {
     line.starts_with("tabularium ") && !line.starts_with("tabularium: ") || line.contains("$(tabularium ")
 }
 
-/// The calls of the program in a line, without pipes, redirections and other parts for the shell.
+/// Returns the arguments of each call of the program in a line, without pipes, redirections and other shell syntax.
 fn calls(line: &str) -> Vec<Vec<String>> {
-    // The text after several spaces describes the command.
+    // Three spaces separate a command from its description.
     let line = line.split("   ").next().unwrap();
     let parts = line
         .split(" && ")

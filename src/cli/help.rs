@@ -1,4 +1,4 @@
-//! The first page of help: commands in groups. Commands for beginners come first.
+//! The program's main help page. It lists the commands in groups, and those for beginners come first.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use clap::Command;
 
 use super::terminal::manner::{HEADING, NAME, width};
 
-/// Every command is in one group.
+/// The titles of the groups, each with its commands. Every command is in exactly one group.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Begin", &["demo", "import", "info", "show", "describe"]),
     ("Ask", &["run", "sql", "search", "fhirpath", "validate-view", "explain"]),
@@ -28,10 +28,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// The maximum width of help, the same as clap's.
+/// The maximum width of help in columns, the same as clap's.
 const WIDEST: usize = 100;
 
-/// The program with its first page of help.
+/// Returns the program with its main help page.
 pub(super) fn grouped(program: Command) -> Command {
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{HEADING}Options:{HEADING:#}\n{{options}}\n\nMore on a command: \
@@ -41,13 +41,13 @@ pub(super) fn grouped(program: Command) -> Command {
     program.help_template(template)
 }
 
-/// The groups, each with a line or more for each command.
+/// Formats the groups. Each command has its name and its description, wrapped at `width`.
 fn groups(program: &Command, width: usize) -> String {
     let longest = program.get_subcommands().map(|command| command.get_name().len()).max();
     let indent = longest.unwrap_or(0) + 4;
     let mut text = String::new();
     for (title, names) in GROUPS {
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(text, "{HEADING}{title}:{HEADING:#}");
         for command in names.iter().filter_map(|name| program.find_subcommand(name)) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -64,7 +64,7 @@ fn groups(program: &Command, width: usize) -> String {
     text
 }
 
-/// Wraps a text at `width`. A word longer than that keeps its own line.
+/// Splits a text into lines of at most `width` characters. A longer word gets a line of its own.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -95,8 +95,7 @@ mod tests {
         assert_eq!(listed.len(), known.len(), "a command stands twice");
     }
 
-    /// Commands without `--json`: they serve, they write a document or stream in its own format, or they have no
-    /// result.
+    /// Commands without `--json`. They run a server, write output in a format of its own, or have no result.
     const WITHOUT_JSON: [&str; 14] = [
         "completions",
         "demo",

@@ -1,5 +1,5 @@
-//! The command line: one file per command, each with its `Args` and a `run`. If `run` fails, it returns one sentence
-//! with the reason.
+//! The command line. Each command has its `Args` and a function that runs it. The function returns a `Failure` with
+//! one sentence for each fault.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,11 +1,12 @@
-//! Addresses to listen on, as the user types them.
+//! Checks addresses to listen on, such as `127.0.0.1:8080`, and binds them.
 
 use std::net::{TcpListener, ToSocketAddrs};
 
 use crate::cli::service::serve::base_url;
 use crate::cli::terminal::failure::Failure;
 
-/// Checks that a text has the form of an address. The error is the end of a sentence.
+/// Checks that `text` has the form `HOST:PORT`. The error is the end of a sentence: the caller writes the address
+/// before it.
 pub(in crate::cli) fn checked(text: &str) -> Result<(), String> {
     if text.parse::<u16>().is_ok() {
         return Err(format!(
@@ -22,7 +23,8 @@ pub(in crate::cli) fn checked(text: &str) -> Result<(), String> {
     }
 }
 
-/// Binds the port, and returns the address at which this machine reaches it. `option` is the option with the address.
+/// Binds `address`. Returns the listener and the `http` address at which this machine reaches it. `option` is the name
+/// of the option that gave the address, for error messages.
 pub(in crate::cli) fn listen(address: &str, option: &str) -> Result<(TcpListener, String), Failure> {
     checked(address).map_err(|problem| Failure::input(format!("cannot listen: {option} {address} {problem}")))?;
     let refused = |error: std::io::Error| {
@@ -34,7 +36,7 @@ pub(in crate::cli) fn listen(address: &str, option: &str) -> Result<(TcpListener
         };
         Failure::input(format!("cannot listen on {address}: {error}{hint}"))
     };
-    // This distinguishes an unknown name from an address that is in use.
+    // Resolves the host first, so that an unknown host is not reported as an address in use.
     address.to_socket_addrs().map_err(refused)?;
     let listener = TcpListener::bind(address).map_err(refused)?;
     listener.set_nonblocking(true).map_err(refused)?;

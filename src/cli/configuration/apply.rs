@@ -1,4 +1,5 @@
-//! Adds the values of the environment and of `tabularium.toml` to the command line, as if the user had typed them.
+//! Adds settings from the environment variable `TABULARIUM_DATA` and from `tabularium.toml` to the command line, as if
+//! the user had typed them.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,23 +10,24 @@ use super::file::{self, ConfigFile};
 use super::given::Given;
 use crate::cli::terminal::failure::Failure;
 
-/// The variable that stands for `--data`.
+/// The environment variable that replaces `--data`.
 pub(in crate::cli) const VARIABLE: &str = "TABULARIUM_DATA";
 
-/// The folder that the environment names.
+/// Returns the data folder in the environment variable. `None` if the variable is unset or empty.
 pub(super) fn of_environment() -> Option<PathBuf> {
     let folder = std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty());
     folder.map(PathBuf::from)
 }
 
-/// The file of the working directory, if there is one in it or above it.
+/// Reads the configuration file in the working directory or in the nearest folder above it. `None` if there is none.
 pub(super) fn of_file(program: &Command) -> Result<Option<ConfigFile>, Failure> {
     let folder = std::env::current_dir().map_err(Failure::other)?;
     let path = file::find(&folder);
     path.map(|path| file::read(&path, program)).transpose()
 }
 
-/// Adds the other settings to the command line. The file is read only if the command uses one of its settings.
+/// Inserts settings from the environment and the configuration file into the command line. The file is read only for
+/// `serve`, and for commands that need a data folder that the environment does not give.
 pub(in crate::cli) fn completed(program: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     let given = Given::of(program, &line);
     if given.asks_for_help() {
@@ -61,8 +63,8 @@ fn option(name: &str, value: &Path) -> OsString {
     option
 }
 
-/// Whether the command uses a configured folder: it has `--data`, no option on the line replaces it, and the folder
-/// would not change what the command does.
+/// Whether the command takes its data folder from the settings. The command must have the option `--data`, and the
+/// line must not contain it. In the cases below, another option replaces the folder, or the folder must not be used.
 fn wants_data(given: &Given<'_>) -> bool {
     let otherwise = match given.path.as_slice() {
         // The demo must not fill the folder of real records.
@@ -71,7 +73,7 @@ fn wants_data(given: &Given<'_>) -> bool {
         ["fhirpath"] => given.has("input") || !given.has("type"),
         ["normalize"] => !given.has("consent"),
         ["receipt", "verify"] => given.has("jwks"),
-        // With a folder these commands do more.
+        // `backup --verify` with a folder would make a new backup. `restore --list` does not use the folder.
         ["backup"] => given.has("verify"),
         ["restore"] => given.has("list"),
         _ => false,

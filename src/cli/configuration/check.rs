@@ -1,4 +1,4 @@
-//! `tabularium config`: the settings and where each comes from.
+//! `tabularium config check`: checks the settings and prints the source of each.
 
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -39,16 +39,16 @@ struct CheckArgs {
     json: bool,
 }
 
-/// A setting as it is printed.
+/// A setting with its source, as it is printed.
 struct Shown {
     key: String,
     value: String,
     line: Option<usize>,
-    /// Whether another setting overrides it.
+    /// Whether `TABULARIUM_DATA` overrides the setting of the file.
     overruled: bool,
 }
 
-/// Checks the settings and prints them.
+/// Checks the settings and prints them, as a table or as JSON.
 pub(in crate::cli) fn run(arguments: Args, program: &clap::Command) -> Result<(), Failure> {
     let Config::Check(CheckArgs { json }) = arguments.command;
     let environment = of_environment();

@@ -1,4 +1,4 @@
-//! `tabularium.toml`: where it is searched, what it may contain, and its errors.
+//! Finds, parses and checks `tabularium.toml`.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -14,37 +14,37 @@ use crate::fhir::nearest::did_you_mean;
 
 /// The file's name.
 pub(super) const NAME: &str = "tabularium.toml";
-/// The table with the options of `serve`.
+/// The name of the table with the options of `tabularium serve`.
 const SERVE: &str = "serve";
-/// The folder that commands work on.
+/// The key of the data folder. The option `--data` has the same name.
 const DATA: &str = "data";
-/// The maximum size of the file in bytes. Written files are far smaller.
+/// The maximum size of the file in bytes, 1 MiB. Real configuration files are far smaller.
 const LONGEST: u64 = 1 << 20;
 
-/// A parsed file.
+/// A parsed configuration file.
 #[derive(Debug)]
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// `data`, if it is set.
+    /// The setting `data`, if the file has it.
     pub(super) data: Option<Setting>,
-    /// The options of `serve`, in the order of the file.
+    /// The settings of the table `serve`, in the order of the file. Flags that are `false` are left out.
     pub(super) serve: Vec<Setting>,
 }
 
 /// One setting of the file.
 #[derive(Debug)]
 pub(super) struct Setting {
-    /// The option without its dashes.
+    /// The option's name without its dashes.
     pub(super) key: String,
     pub(super) line: usize,
-    /// The value as text. A list has several values, a flag none.
+    /// The value as strings. A TOML array has one for each item, a flag has none.
     pub(super) values: Vec<OsString>,
     /// Whether this is a flag with the value `true`.
     pub(super) flag: bool,
 }
 
 impl Setting {
-    /// The setting as arguments of a command.
+    /// Returns the setting as command-line arguments, such as `--listen=127.0.0.1:8080`.
     pub(super) fn arguments(&self) -> Vec<OsString> {
         if self.flag {
             return vec![format!("--{}", self.key).into()];
@@ -57,7 +57,7 @@ impl Setting {
         self.values.iter().map(argument).collect()
     }
 
-    /// The values as one text, for people.
+    /// Returns the values as one string for display, joined by commas. Without values the string is `true` or `false`.
     pub(super) fn join_values(&self) -> String {
         let values: Vec<_> = self.values.iter().map(|value| value.to_string_lossy()).collect();
         match values.as_slice() {
@@ -67,7 +67,7 @@ impl Setting {
     }
 }
 
-/// The nearest configuration file, in `folder` or in a folder above it.
+/// Returns the path of the nearest configuration file, in `folder` or in a folder above it.
 pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     folder
         .ancestors()
@@ -75,7 +75,7 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Reads a file. The error names the key and the line of each fault.
+/// Reads and checks a configuration file. The error has one sentence for each fault, with its line.
 pub(super) fn read(path: &Path, program: &Command) -> Result<ConfigFile, Failure> {
     let failed = |problem: &dyn std::fmt::Display| Failure::input(format!("{}: {problem}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
@@ -98,7 +98,8 @@ pub(super) fn read(path: &Path, program: &Command) -> Result<ConfigFile, Failure
     Ok(file)
 }
 
-/// The options of `serve` that a file may set.
+/// Returns the options that the table `serve` knows: those of the command `serve` and the program's global ones,
+/// except hidden options, `--data`, `--help`, `--version` and `--quiet`.
 fn options(program: &Command) -> impl Iterator<Item = &Arg> {
     let serve = program
         .find_subcommand(SERVE)
@@ -177,7 +178,8 @@ impl Reading<'_> {
         settings
     }
 
-    /// An option as the file sets it. `None` for a flag that is `false`.
+    /// Reads the value of one option. Returns `None` for a flag that is `false`. The error is the end of a sentence
+    /// about the option.
     fn setting(
         &self,
         option: &Arg,
@@ -212,7 +214,8 @@ impl Reading<'_> {
         Ok(Some(setting))
     }
 
-    /// The value as text for the command line. Relative paths start at the file's folder.
+    /// Converts a TOML value to a string for the command line. A relative path is resolved against the folder of the
+    /// configuration file.
     fn text(&self, option: &Arg, value: &DeValue<'_>) -> Result<OsString, String> {
         let is_path = option.get_value_parser().type_id() == clap::builder::ValueParser::path_buf().type_id();
         match value {
@@ -223,7 +226,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Checks that the command accepts the setting. The error is the command's own message.
+    /// Checks that `tabularium serve` accepts the setting. The error is clap's message, or that of the check of the
+    /// address.
     fn accepted(&self, setting: &Setting) -> Result<(), String> {
         if setting.key == "listen" {
             let text = setting.join_values();

@@ -1,21 +1,22 @@
-//! A command line as the user typed it: its command and its options.
+//! Finds the command and its options in a command line that clap has not parsed yet.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::{Arg, ArgAction, Command};
 
-/// The command on a command line.
+/// A command line and the command in it.
 pub(super) struct Given<'c> {
-    /// The command's names, from the outermost.
+    /// The names of the command and the commands above it, outermost first, such as `app` and `list`.
     pub(super) path: Vec<&'c str>,
     pub(super) command: &'c Command,
-    /// The index of the command's first argument.
+    /// The index in `line` of the first word after the command's name. It is 1 if the line contains no command.
     pub(super) from: usize,
     line: &'c [OsString],
 }
 
 impl<'c> Given<'c> {
-    /// Finds the command as clap does: the first words that are no options and name a command.
+    /// Finds the command in the line, as clap does: skips options and their values, and takes each word that names a
+    /// subcommand. Stops at `--` and at any other word.
     pub(super) fn of(program: &'c Command, line: &'c [OsString]) -> Given<'c> {
         let mut given = Given {
             path: Vec::new(),
@@ -58,7 +59,7 @@ impl<'c> Given<'c> {
             .any(|argument| argument.get_long() == Some(long))
     }
 
-    /// Whether the line contains an option of this name.
+    /// Whether the line contains an option of this name before any `--`.
     pub(super) fn has(&self, long: &str) -> bool {
         let is_it = |word: &OsString| {
             let rest = word
@@ -69,7 +70,7 @@ impl<'c> Given<'c> {
         self.options().any(is_it)
     }
 
-    /// Whether help is asked for, or the version.
+    /// Whether the line asks for help or for the version.
     pub(super) fn asks_for_help(&self) -> bool {
         let words = ["-h", "--help", "-V", "--version"];
         self.options()

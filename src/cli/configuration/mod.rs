@@ -1,5 +1,5 @@
-//! Settings besides a command's options: the environment and `tabularium.toml`. An option overrides the environment,
-//! which overrides the file.
+//! Settings from the environment and from `tabularium.toml`. An option on the command line overrides the environment,
+//! and the environment overrides the file.
 
 pub(super) mod address;
 pub(super) mod apply;

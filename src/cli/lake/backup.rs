@@ -52,7 +52,7 @@ pub(in crate::cli) struct Args {
     json: bool,
 }
 
-/// Makes a backup, or checks those that are there, or both.
+/// Makes a backup if `--data` is given, and checks all snapshots if `--verify` is given.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let (mut failures, mut told) = (Vec::new(), Map::new());
     if let Some(data) = &arguments.data {
@@ -122,7 +122,8 @@ fn tell(done: &Backed) {
     }
 }
 
-/// Problems that remain after a backup.
+/// Warns of snapshots whose later erasures are unknown. Returns a failure for each unreadable snapshot, and for each
+/// place that may still hold erased bytes.
 fn left(done: Backed) -> impl Iterator<Item = Failure> {
     for id in &done.cleaned.unknown {
         warn(&format!(
@@ -135,12 +136,12 @@ fn left(done: Backed) -> impl Iterator<Item = Failure> {
     done.cleaned.damaged.into_iter().chain(left).map(Failure::partial)
 }
 
-/// The rules of a data folder.
+/// Reads the normalization rules of a data folder. The error is a message for the user.
 pub(in crate::cli) fn rules(data: &Path) -> Result<Normalization, String> {
     rules_in(data).map_err(|failure| failure.to_text())
 }
 
-/// Chooses the exit code: bad input, a damaged file, or another failure.
+/// Converts the error to a failure. Its exit code is 2 for bad input, 3 for damaged files and 1 for other errors.
 pub(in crate::cli) fn failed(error: BackupError) -> Failure {
     match error {
         error if error.is_of_input() => Failure::input(error.to_string()),

@@ -1,4 +1,4 @@
-//! `tabularium check`: compares a lake with its catalog.
+//! `tabularium check`: compares the files of a lake with its catalog, and can make a new catalog.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::wait::Wait;
 use crate::lake::check::{Adopted, Depth, Report, adopt, check_to};
 use crate::maintenance::{Beside, check_beside};
 
-/// How many findings are printed.
+/// The maximum number of findings about the lake's files that are printed as text.
 const PRINTED: usize = 1_000;
 
 /// Check a lake: the catalog, every file that it names, and what lies beside
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Args {
     wait: Wait,
 }
 
-/// Checks the lake and prints the findings.
+/// Checks the lake and prints the findings. With `--adopt`, makes a new catalog if the lake needs one.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let depth = if arguments.rows { Depth::Rows } else { Depth::Checksums };
     let begun = Instant::now();
@@ -71,7 +71,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// Prints what an adoption did.
+/// Prints the result of making a new catalog. Fails with exit code 3 if some data files could not be used.
 fn say(adopted: &Adopted) -> Result<(), Failure> {
     println!(
         "made a new catalog: {} resources in {} data files",
@@ -111,7 +111,7 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
     )))
 }
 
-/// The findings for programs.
+/// Returns the result of the check as JSON.
 fn object(report: &Report, beside: &[Beside]) -> Value {
     let of_lake = report
         .findings

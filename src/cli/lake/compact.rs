@@ -31,7 +31,8 @@ pub(in crate::cli) struct Args {
     wait: Wait,
 }
 
-/// Compacts the lake and prints what changed.
+/// Compacts the lake and prints the number and size of the merged files. Fails with exit code 3 if a file could not be
+/// merged.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let effort = if arguments.thrifty {
         Effort::Thrifty

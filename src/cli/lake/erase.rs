@@ -56,7 +56,7 @@ pub(in crate::cli) struct Args {
     wait: Wait,
 }
 
-/// Erases the records and prints what was erased.
+/// Erases the records, and prints what was erased and the receipt. With `--dry-run`, only prints what would be erased.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Args {
         data,
@@ -102,7 +102,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let finished = |intent: &Intent| {
         let whose = whose(intent);
         let line = format!("finished an erasure that had been interrupted: {whose}");
-        // The object contains the id too, but a failed erasure prints no object.
+        // With `--json` the result lists these erasures, too, but a command that fails does not print the result.
         if as_json {
             eprintln!("{line}");
         } else {
@@ -155,13 +155,13 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// The Patients of an erasure.
+/// Returns the references of the Patients of an erasure, with commas between them.
 fn whose(intent: &Intent) -> String {
     let patients = intent.patient.patients.iter().map(|id| format!("Patient/{id}"));
     patients.collect::<Vec<_>>().join(", ")
 }
 
-/// The rows that stay, as JSON.
+/// Returns the counts of the rows that stay, and the types with an unreadable file, as JSON.
 fn described(staying: Staying) -> Value {
     json!({"named": object(staying.named), "synced": staying.synced, "unread": staying.unread})
 }
@@ -173,7 +173,7 @@ fn object(counts: Vec<(&str, u64)>) -> Map<String, Value> {
         .collect()
 }
 
-/// The text about rows that stay although they name the person or came from a sync of the person's records.
+/// Formats the counts of rows that stay although they refer to the person or came from a sync of the person's records.
 fn stays(staying: Staying, patient: &str) -> String {
     let Staying { named, synced, unread } = staying;
     let mut named: Vec<String> = named
@@ -220,14 +220,14 @@ fn report(erased: &Erased) -> String {
     text
 }
 
-/// The current resources that were erased, by type.
+/// Returns the number of current resources that were erased, for each type that has some.
 fn by_type(erased: &Erased) -> Vec<(&'static str, u64)> {
     let some = erased.resources.iter().filter(|(_, count)| **count > 0);
     some.map(|(type_id, count)| (facts().get(*type_id).name, *count))
         .collect()
 }
 
-/// Counts by type, and the total.
+/// Formats the counts by type as a table. Its last row is the total.
 fn counted(mut counts: Vec<(&str, u64)>) -> String {
     counts.sort_unstable();
     let total: u64 = counts.iter().map(|(_, count)| count).sum();

@@ -29,7 +29,7 @@ pub(in crate::cli) struct Args {
     json: bool,
 }
 
-/// Writes the population and says how many resources of each type it holds.
+/// Writes the population, and prints the number of resources of each type.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let population = Population::new(arguments.seed, arguments.patients);
     // The bar is drawn on standard error, and only on a terminal.

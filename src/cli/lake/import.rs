@@ -1,4 +1,4 @@
-//! `tabularium import`: records from files into the lake.
+//! `tabularium import`: imports records from files into a lake.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ enum ModeArgument {
     Test,
 }
 
-/// Imports the files, and prints a table with the counts of each type.
+/// Imports the files, and prints the counts of each resource type, as a table or as JSON.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Args {
         data,
@@ -160,13 +160,13 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     if nothing {
         return refused(&summary);
     }
-    // Tokens can then be issued for an application that is not registered yet.
+    // Registers the application, if it is not registered yet, so that tokens can be issued for it.
     let store = Store::open(&data, Clock::System).map_err(Failure::other)?;
     store.applications().register(&application).map_err(Failure::other)?;
     refused(&summary)
 }
 
-/// The failure for refused input. It also says what was stored.
+/// Fails with exit code 3 if resources were refused. The message also says whether the others were stored.
 fn refused(summary: &Summary) -> Result<(), Failure> {
     let total = summary.total();
     let rest = match (total.stored, total.unchanged) {
@@ -181,7 +181,7 @@ fn refused(summary: &Summary) -> Result<(), Failure> {
     }
 }
 
-/// A progress bar on standard error, if that is a terminal.
+/// Returns a progress bar if standard error is a terminal and the program is not quiet.
 fn progress_bar() -> Option<ProgressBar> {
     if !is_watched() {
         return None;
@@ -191,7 +191,8 @@ fn progress_bar() -> Option<ProgressBar> {
     Some(ProgressStyle::with_template(template).map_or(bar.clone(), |style| bar.with_style(style)))
 }
 
-/// Prints the counts of read and stored resources. `snapshot` is `None` if nothing was stored.
+/// Prints the refusals on standard error, and the counts on standard output. `snapshot` is `None` if no resource was
+/// stored or found unchanged.
 fn report(summary: &Summary, snapshot: Option<u64>, as_json: bool) {
     for refusal in &summary.refusals {
         eprintln!("refused {refusal}");
@@ -224,7 +225,7 @@ fn report(summary: &Summary, snapshot: Option<u64>, as_json: bool) {
     }
 }
 
-/// The same for programs.
+/// Returns the counts as JSON.
 fn object(summary: &Summary, snapshot: Option<u64>) -> Value {
     let counts = |counts: ingest::Counts| {
         json!({"read": counts.read, "stored": counts.stored, "unchanged": counts.unchanged, "replaced": counts.replaced,

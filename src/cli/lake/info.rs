@@ -18,13 +18,13 @@ pub(in crate::cli) struct Args {
     json: bool,
 }
 
-/// Prints the numbers.
+/// Opens the lake and prints what it holds.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     print(&lake, arguments.json)
 }
 
-/// Prints what a lake holds.
+/// Prints the numbers of rows, files and bytes in a lake, as a table or as JSON.
 pub(in crate::cli) fn print(lake: &Lake, as_json: bool) -> Result<(), Failure> {
     let info = lake.info().map_err(Failure::from_lake)?;
     if as_json {
@@ -79,7 +79,7 @@ fn table(info: &LakeInfo) -> String {
     text
 }
 
-/// A size with three digits and a unit.
+/// Formats a number of bytes with a binary unit, such as `4.77 MiB`.
 pub(in crate::cli) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if bytes < 1024 {

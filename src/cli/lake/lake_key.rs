@@ -20,7 +20,7 @@ pub(in crate::cli) struct LakeKey {
 }
 
 impl LakeKey {
-    /// Makes this process open sealed lakes with the key of these options.
+    /// Sets the source of the key for all sealed lakes that this process opens. Changes nothing if no option is given.
     pub(in crate::cli) fn apply(self) -> Result<(), Failure> {
         if let Some(source) = source(self.key_file, self.key_command, ["--key-file", "--key-command"])? {
             source.prefer();
@@ -29,7 +29,8 @@ impl LakeKey {
     }
 }
 
-/// The source of the key, from two options that exclude each other.
+/// Returns the source of the key, from a file option or a command option. Fails if both are given. `options` are the
+/// names of the two options, for the error.
 pub(in crate::cli) fn source(
     file: Option<PathBuf>,
     command: Option<String>,

@@ -1,4 +1,4 @@
-//! The options of commands that read a lake: its place, and the scope.
+//! The options of commands that read a lake: the data folder and the scope.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::super::terminal::failure::{Failure, warn};
 use crate::fhir::facts;
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 
-/// The application of imported records if no other is named.
+/// The application that imported records belong to if `--application` is not given.
 pub(in crate::cli) const LOCAL: &str = "local";
 
 /// Which lake to read, and as whom.
@@ -28,12 +28,12 @@ pub(in crate::cli) struct LakeScope {
 }
 
 impl LakeScope {
-    /// Opens the lake.
+    /// Opens the lake. Every error counts as bad input, with exit code 2.
     pub(in crate::cli) fn open(&self) -> Result<Lake, Failure> {
         Lake::open(&self.data).map_err(|error| Failure::input(error.to_string()))
     }
 
-    /// The scope of the options.
+    /// Returns the scope that the options describe. Warns if the Patient does not exist.
     pub(in crate::cli) fn scope(&self, lake: &Lake) -> Arc<Scope> {
         let mode = if self.mode == "test" { Mode::Test } else { Mode::Live };
         if let Some(patient) = &self.patient {
@@ -43,13 +43,13 @@ impl LakeScope {
     }
 }
 
-/// Warns if the requested Patient does not exist. Otherwise a mistyped id only gives an empty result.
+/// Warns if the requested Patient does not exist. Without the warning, a mistyped id would only give an empty result.
 pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str, patient: &str) {
     let Some(type_id) = facts().lookup("Patient") else {
         return;
     };
     let everybody = scope(lake, mode, application, None);
-    // An unreadable lake is reported where it is opened.
+    // Ignores read errors. The command itself reports them.
     if let Ok(None) = lake.table(&lake.snapshot(), type_id, &everybody).read(patient) {
         let mode = mode.schema();
         warn(&format!(
@@ -58,7 +58,7 @@ pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str,
     }
 }
 
-/// The scope of an application, or of one of its patients.
+/// Returns the scope of an application, or of one of its patients.
 pub(in crate::cli) fn scope(lake: &Lake, mode: Mode, application: &str, patient: Option<&str>) -> Arc<Scope> {
     let patient = patient.map(|id| {
         Arc::new(PatientScope {

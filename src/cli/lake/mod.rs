@@ -1,4 +1,4 @@
-//! Commands over a data folder: records in and out, copies, checks, erasures.
+//! Commands that manage a data folder: import, check, compact, seal, erase, back up and restore.
 
 pub(super) mod backup;
 pub(super) mod check;

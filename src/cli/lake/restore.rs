@@ -1,4 +1,4 @@
-//! `tabularium restore`: a data folder from a backup.
+//! `tabularium restore`: restores a data folder from a backup.
 
 use std::path::PathBuf;
 

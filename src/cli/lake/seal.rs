@@ -78,7 +78,8 @@ pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
     told(&arguments.data, &lake, done, Kind::Open, arguments.json)
 }
 
-/// Refuses to unseal a lake with registered copies of its keys: later erasures would not change them.
+/// Fails if copies of `keys.sqlite` are registered. Later erasures in the unsealed lake would not destroy keys in
+/// them.
 fn refuse_copies(data: &Path) -> Result<(), Failure> {
     let copies = KeyStore::copies(data).map_err(|error| Failure::input(error.to_string()))?;
     let paths: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
@@ -98,6 +99,7 @@ fn converted(lake: &Lake, conversion: Conversion, wait: Wait, goal: &str) -> Res
     let progress = |done: &Converted| bar.set_message(format!("{} written", bytes(done.bytes)));
     let done = convert(conversion, || wait.writer(lake), progress).map_err(|error| match error {
         ConvertError::Writer(failure) => failure,
+        // The error's own text calls the lake sealed, which it is not yet, so the message has only its source.
         ConvertError::Step(LakeError::Keys { source, .. }) if source.is_of_input() => {
             Failure::input(format!("nothing was {goal}: {source}"))
         }

@@ -1,4 +1,4 @@
-//! The writer lock of a lake, for commands. They wait a while if another process holds it.
+//! Takes the writer lock of a lake for a command. The command waits a while if another process holds the lock.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,7 +7,8 @@ use super::super::terminal::failure::Failure;
 use super::super::terminal::manner::is_quiet;
 use crate::lake::{Lake, LakeError, LakeOptions, LakeWriter};
 
-/// The interval between attempts to lock the lake. A server releases the lock for longer between two merges.
+/// The delay between attempts to lock the lake. It is shorter than the 200 ms for which a server releases the lock
+/// between two merges.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// How long to wait.
@@ -25,7 +26,7 @@ impl Default for Wait {
 }
 
 impl Wait {
-    /// Takes the writer lock. Fails with exit code 1 if another process keeps it.
+    /// Takes the writer lock. Fails with exit code 1 if another process still holds it after the wait.
     pub(in crate::cli) fn writer(self, lake: &Lake) -> Result<LakeWriter, Failure> {
         self.until_free(|| lake.writer())
     }
@@ -35,7 +36,8 @@ impl Wait {
         self.until_free(|| Lake::open_or_create_with(data, options.clone()))
     }
 
-    /// Tries until the lake is not busy. Says once which process it waits for.
+    /// Repeats `attempt` while the lake is busy, until the wait is over. Prints once what it waits for, unless the
+    /// program is quiet.
     pub(in crate::cli) fn until_free<T>(self, mut attempt: impl FnMut() -> Result<T, LakeError>) -> Result<T, Failure> {
         let begun = Instant::now();
         let mut is_told = false;

@@ -1,4 +1,4 @@
-//! `tabularium completions`: scripts for shells, which then complete commands and options.
+//! `tabularium completions`: prints a script with which a shell completes commands and options.
 
 use clap_complete::Shell;
 
@@ -27,7 +27,7 @@ enum Known {
     Powershell,
 }
 
-/// Prints the script.
+/// Prints the script for the shell.
 pub(in crate::cli) fn run(arguments: Args, mut program: clap::Command) -> Result<(), Failure> {
     let shell = match arguments.shell {
         Known::Bash => Shell::Bash,

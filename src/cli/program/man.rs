@@ -1,4 +1,4 @@
-//! `tabularium man`: a manual page for each command.
+//! `tabularium man`: writes a manual page for each command.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub(in crate::cli) struct Args {
     folder: PathBuf,
 }
 
-/// Writes the pages.
+/// Writes a page for the program and for each command.
 pub(in crate::cli) fn run(arguments: Args, program: clap::Command) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", folder.display()));

@@ -1,4 +1,4 @@
-//! Files with a ViewDefinition.
+//! Reads files with a ViewDefinition.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -7,10 +7,11 @@ use super::super::terminal::failure::Failure;
 use super::super::terminal::input::{open, reason};
 use super::resource_types::named;
 
-/// The maximum size of a definition in bytes. Written ones are far smaller.
+/// The maximum size of a ViewDefinition in bytes, 16 MiB. Real ones are far smaller.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The text of a definition. Larger or endless files are refused, so that they do not fill the memory.
+/// Reads the text of a ViewDefinition. Refuses files that are too large, so that an endless file does not fill the
+/// memory.
 pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut text = Vec::new();
     let read = open(file).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut text));
@@ -18,7 +19,7 @@ pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         let name = file.display();
         let is_type = file.to_str().is_some_and(|name| named(name).is_ok());
         Failure::input(match error.kind() {
-            // A resource type was given instead of a file.
+            // The user gave a resource type instead of a file.
             ErrorKind::NotFound if is_type => format!(
                 "{name}: no such file; to tabulate the type name its columns: {name} --column id --column FHIRPATH"
             ),

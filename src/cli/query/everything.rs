@@ -1,5 +1,5 @@
-//! `tabularium everything`: all of a patient's records as one Bundle. The server's `$everything` returns them page by
-//! page.
+//! `tabularium everything`: writes all of a patient's records as one Bundle. The server's `$everything` returns them
+//! page by page.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     arguments.record.write(pieces.chain([Ok(end.into())]))
 }
 
-/// The options as the operation's parameters.
+/// Converts the options to parameters of the operation `$everything`.
 fn parameters(arguments: &Args) -> Vec<RawParameter> {
     let types = (!arguments.types.is_empty()).then(|| arguments.types.join(","));
     let named = [

@@ -1,4 +1,4 @@
-//! Views on the command line: columns as FHIRPath expressions, without a file.
+//! Builds views from columns on the command line, which are FHIRPath expressions, without a ViewDefinition file.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::fhirpath::{CompileOptions, compile};
 use crate::terminology::Terminology;
 use crate::views::{Finding, View};
 
-/// A column as it is typed.
+/// A column from the command line, with its name and its FHIRPath expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct TypedColumn {
     pub(in crate::cli) name: String,
     pub(in crate::cli) path: String,
 }
 
-/// Parses `NAME=FHIRPATH`, or an expression alone, which then also gives the name.
+/// Parses `NAME=FHIRPATH`, or an expression alone. In the second case the name is made from the expression.
 pub(in crate::cli) fn column(text: &str) -> Result<TypedColumn, String> {
     let (name, path) = match text.split_once('=') {
         Some((name, path)) if is_name(name) && !path.starts_with('=') => (name.to_owned(), path),
@@ -57,7 +57,8 @@ pub(in crate::cli) fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Makes a view of these columns. Errors name the option that contained them.
+/// Builds a view with these columns. A repeated name gets a number at its end. Errors of a column name `option`, the
+/// option that gave the column.
 pub(in crate::cli) fn view(
     resource_type: &str,
     columns: &[TypedColumn],
@@ -72,8 +73,8 @@ pub(in crate::cli) fn view(
         json_names: !strict,
         ..CompileOptions::default()
     };
-    // A column that may have several values is a list. An expression that does not compile is reported by the view as a
-    // whole.
+    // Whether a column may have several values, so that it must be a list. An expression that does not compile counts
+    // as no list here; the check of the view below reports the error.
     let is_list = |path: &str| compile(path, type_id, &options).is_ok_and(|program| program.is_multi_valued());
     let mut taken: Vec<String> = Vec::new();
     let mut list: Vec<Value> = Vec::new();
@@ -121,7 +122,8 @@ fn is_name(text: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// A name made of the letters of an expression.
+/// Makes a column name from the ASCII letters and digits of an expression, cut after 60 characters. Adds `c_` at the
+/// start if the name would not begin with a letter.
 fn name_of(path: &str) -> String {
     let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Commands that query: searches, views, expressions, a patient's whole record.
+//! Commands that read records: searches, views, SQL, expressions, and a patient's whole record.
 
 pub(super) mod definition;
 pub(super) mod everything;

@@ -1,4 +1,4 @@
-//! `tabularium pdf`: a patient's records as pages, like the server's `$pdf`.
+//! `tabularium pdf`: writes a patient's records as a PDF document, like the server's `$pdf`.
 
 use std::io::Cursor;
 
@@ -25,7 +25,7 @@ pub(in crate::cli) struct Args {
     zip: bool,
 }
 
-/// Writes the document.
+/// Writes the PDF document, or the ZIP archive with `--zip`.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let opened = arguments.record.open(None)?;
     let base = opened.fhir_base();
@@ -53,7 +53,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     arguments.record.write([Ok(file.into_inner())])
 }
 
-/// The source of the records, as the server names it.
+/// Returns the source of the records, with the name that the server shows. Without a store, the records count as
+/// imported.
 fn source(opened: &Opened, patient: &str, record: &Record) -> Result<Source, Failure> {
     let Some(store) = &opened.store else {
         return Ok(Source::imported());

@@ -1,4 +1,4 @@
-//! The common parts of the commands on all of a patient's records: options, opening of the lake, and output.
+//! The common parts of the commands that write all of a patient's records: options, opening of the lake, and output.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,25 +38,25 @@ pub(in crate::cli) struct RecordArgs {
     application: String,
 }
 
-/// An opened folder: its lake, scope and store.
+/// An opened data folder: its lake, scope and store.
 pub(in crate::cli) struct Opened {
     pub(in crate::cli) lake: Lake,
     pub(in crate::cli) engine: Engine,
     /// The scope of the Patient.
     pub(in crate::cli) scope: Arc<Scope>,
-    /// The ids of the Patients: exactly one.
+    /// The ids of the Patients to read. It has exactly one item.
     pub(in crate::cli) patients: Vec<String>,
-    /// In microseconds since 1970.
+    /// The time at which the folder was opened, in microseconds since 1970.
     pub(in crate::cli) now: i64,
-    /// The address by which the folder was last served, without a trailing slash.
+    /// The address at which the folder was last served, or the default address, without a trailing slash.
     pub(in crate::cli) base_url: String,
-    /// `None` if the folder was never served. No store is created for it.
+    /// The service store. `None` if the folder was never served. In this case no store is created.
     pub(in crate::cli) store: Option<Store>,
     pub(in crate::cli) runtime: Runtime,
 }
 
 impl RecordArgs {
-    /// Opens the folder, as the Patient would see it.
+    /// Opens the data folder with the scope of the Patient. Fails if `--out` lies in the data folder.
     pub(in crate::cli) fn open(&self, search_parameters: Option<&Path>) -> Result<Opened, Failure> {
         if !is_id(&self.patient) {
             return Err(failure(PatientError::NoPatient(self.patient.clone())));
@@ -93,7 +93,7 @@ impl RecordArgs {
         })
     }
 
-    /// Writes the output piece by piece.
+    /// Writes the output piece by piece. Succeeds if the reader of the output has closed it early.
     pub(in crate::cli) fn write<P: AsRef<[u8]>>(
         &self,
         pieces: impl IntoIterator<Item = Result<P, Failure>>,
@@ -118,7 +118,8 @@ impl RecordArgs {
         }
     }
 
-    /// The end of the output. On standard output it is a line break, so that the prompt gets its own line.
+    /// Returns the end of the output. On standard output it is a line break, so that the shell's prompt gets its own
+    /// line.
     pub(in crate::cli) fn line_end(&self) -> &'static [u8] {
         match self.out {
             Some(_) => b"",
@@ -128,13 +129,13 @@ impl RecordArgs {
 }
 
 impl Opened {
-    /// The FHIR base address of the service, with a slash at its end.
+    /// Returns the FHIR base address of the service, with a trailing slash.
     pub(in crate::cli) fn fhir_base(&self) -> String {
         format!("{}/fhir/", self.base_url)
     }
 }
 
-/// Converts an error, and chooses its exit code.
+/// Converts the error to a failure. Its exit code is 2 for bad input and 1 for other errors.
 pub(in crate::cli) fn failure(error: PatientError) -> Failure {
     if error.is_input() {
         Failure::input(error.to_string())
@@ -143,7 +144,7 @@ pub(in crate::cli) fn failure(error: PatientError) -> Failure {
     }
 }
 
-/// Refuses to write the output into the data folder. It must not replace the folder's files.
+/// Fails if the output file lies in the data folder, because it could replace one of the folder's files.
 fn keep_out(data: &Path, out: &Path) -> Result<(), Failure> {
     let folder = match out.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -1,9 +1,9 @@
-//! Resource types as the user types them.
+//! Looks up resource types that the user typed.
 
 use crate::fhir::nearest::did_you_mean;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// The resource type of this name. The error suggests a similar name.
+/// Looks up a concrete resource type by its name. The error suggests a similar name, if there is one.
 pub(in crate::cli) fn named(name: &str) -> Result<TypeId, String> {
     let concrete =
         |type_id: &TypeId| facts().get(*type_id).kind == Kind::Resource && !facts().get(*type_id).is_abstract;

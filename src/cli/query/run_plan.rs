@@ -1,4 +1,4 @@
-//! `tabularium run-plan`: runs plans that a program over the same lake has written as bytes.
+//! `tabularium run-plan`: runs plans that another process over the same lake has written to files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(in crate::cli) struct Args {
     terminology: TerminologyArgument,
 }
 
-/// Runs the plans one after the other.
+/// Runs the plans one after the other and writes their rows.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     let terminology = arguments.terminology.load(Some(&arguments.data))?;

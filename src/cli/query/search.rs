@@ -1,4 +1,4 @@
-//! `tabularium search` and `tabularium explain`: a search as the server would run it, without the server.
+//! `tabularium search` and `tabularium explain`: run a search as the server would, without a server.
 
 use std::path::PathBuf;
 
@@ -65,7 +65,7 @@ struct Known {
     terminology: Option<PathBuf>,
 }
 
-/// A search of one type or of several.
+/// A search of one resource type, or of several.
 enum Asked<'a> {
     Type(Request<'a>),
     System(SystemRequest<'a>),
@@ -88,7 +88,7 @@ impl Asked<'_> {
     }
 }
 
-/// Prints the page.
+/// Runs the search and prints the first page of results.
 pub(in crate::cli) fn search(arguments: SearchArgs) -> Result<(), Failure> {
     let SearchArgs { lake, known, query } = &arguments;
     let bundle = with_engine(lake, known, query, async |engine, asked| asked.search(engine).await)?;
@@ -96,7 +96,7 @@ pub(in crate::cli) fn search(arguments: SearchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the explanation.
+/// Runs the search, as often as `--runs` says, and prints how the last run was answered.
 pub(in crate::cli) fn explain(arguments: ExplainArgs) -> Result<(), Failure> {
     let ExplainArgs { lake, known, query, .. } = &arguments;
     let explanation = with_engine(lake, known, query, async |engine, asked| {
@@ -162,7 +162,8 @@ fn with_engine<T>(
     })
 }
 
-/// The resource type in a path (`None` for all types), and the Patient if only one compartment is searched.
+/// Parses the path of a query. Returns the resource type, or `None` for all types, and the id of the Patient if the
+/// search is limited to a compartment.
 fn place(path: &str) -> Result<(Option<TypeId>, Option<&str>), Failure> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {

@@ -1,4 +1,4 @@
-//! `tabularium summary`: a patient's International Patient Summary, like the server's `$summary`.
+//! `tabularium summary`: writes a patient's International Patient Summary, like the server's `$summary`.
 
 use super::super::terminal::failure::Failure;
 use super::record::{Opened, RecordArgs, failure};
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Args {
     sections: Vec<String>,
 }
 
-/// Writes the Bundle.
+/// Writes the summary as a Bundle.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let sections = arguments
         .sections
@@ -50,7 +50,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     arguments.record.write([Ok(bundle.as_slice()), Ok(end)])
 }
 
-/// The failure for a refused option. It suggests a similar section.
+/// Converts the error of a refused `--section`. The message suggests a similar section.
 fn refused(error: PatientError) -> Failure {
     let meant = match &error {
         PatientError::Value { value, .. } => did_you_mean(value, Sections::names().map(|(alias, _)| alias)),
@@ -60,7 +60,7 @@ fn refused(error: PatientError) -> Failure {
     Failure::input(format!("{}{meant}", failure.to_text()))
 }
 
-/// The endpoints of the folder's store, if it has one.
+/// The directory of endpoints in the service store. It is empty if there is no store.
 struct Endpoints<'s>(Option<&'s Store>);
 
 impl std::fmt::Debug for Endpoints<'_> {

@@ -32,7 +32,7 @@ pub(in crate::cli) struct Args {
     terminology: TerminologyArgument,
 }
 
-/// Checks the views.
+/// Checks the views, and prints their columns and findings.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let terminology = arguments.terminology.load(None)?;
     let (mut faulty, mut objects) = (Vec::new(), Vec::new());
@@ -57,7 +57,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             }
             show(file, &checked);
         }
-        // The findings are printed above.
+        // The failure only counts the errors, because the findings are printed above.
         faulty.extend(match checked.errors().count() {
             0 if checked.view().is_some() => None,
             1 => Some(Failure::input(format!("{}: 1 error", file.display()))),
@@ -70,7 +70,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     Failure::all(faulty)
 }
 
-/// A view for people to read.
+/// Prints the columns and the findings of a view as text.
 fn show(file: &Path, checked: &Checked) {
     match checked.view() {
         Some(view) => {
@@ -103,7 +103,7 @@ fn table(columns: &[Column]) {
     }
 }
 
-/// A view for programs to read.
+/// Returns the columns and the findings of a view as JSON.
 fn object(file: &Path, checked: &Checked) -> Value {
     let view = checked.view();
     json!({

@@ -1,4 +1,4 @@
-//! `tabularium audit`: prints what happened, and who did it.
+//! `tabularium audit`: prints the audit log.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The full id with this beginning.
+/// Returns the id of the consent whose id begins with `beginning`. Fails if there is none, or more than one.
 pub(super) fn whole(store: &Store, beginning: &str) -> Result<String, Failure> {
     let mut found = store.consents().beginning(beginning, 2).map_err(Failure::other)?;
     match (found.pop(), found.pop()) {
@@ -82,7 +82,7 @@ fn row(entry: &AuditEntry) -> [String; 5] {
     ]
 }
 
-/// A prefix of an id that nearly always distinguishes it from others.
+/// Returns the first 8 characters of an id. They nearly always distinguish it from other ids.
 fn short(id: &str) -> &str {
     id.get(..8).unwrap_or(id)
 }

@@ -10,9 +10,9 @@ use super::mode::Mode;
 use crate::bench::{Asked, Bench, BenchError, Copy, Mix, Report, Settings, Target, comparison, heading, page};
 use crate::lake::{Lake, Scope};
 
-/// The environment variable with the token for another server.
+/// The environment variable with the bearer token for the server of `--url`.
 const TOKEN: &str = "TABULARIUM_TOKEN";
-/// The maximum time for one family, in seconds.
+/// The maximum of `--seconds` and `--warm-up`: one day.
 const LONGEST: f64 = 86_400.0;
 
 const MIXES: &str = "\
@@ -88,7 +88,7 @@ pub(in crate::cli) struct Args {
     compare: Option<PathBuf>,
 }
 
-/// Measures and reports.
+/// Runs the measurements and writes the report.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let mix = Mix::load(&arguments.mix).map_err(failure)?;
     let other = arguments
@@ -163,7 +163,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     give(&arguments, &report, other.as_ref())
 }
 
-/// A copy of the lake, which a soak test may change.
+/// Copies the lake, because a soak changes the lake that it measures. Fails if `--url` is given, or an application
+/// other than the default.
 fn copy(lake: &Lake, arguments: &Args) -> Result<Copy, Failure> {
     if arguments.url.is_some() {
         return Err(Failure::input(
@@ -178,7 +179,8 @@ fn copy(lake: &Lake, arguments: &Args) -> Result<Copy, Failure> {
     Copy::of(lake).map_err(failure)
 }
 
-/// Writes the report in all requested forms.
+/// Writes the report in all requested forms. Fails if the run was interrupted, if requests failed, or if the server
+/// ended early.
 fn give(arguments: &Args, report: &Report, other: Option<&Report>) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(report).map_err(Failure::other)?;
     if let Some(path) = &arguments.out {
@@ -217,7 +219,8 @@ fn failure(error: BenchError) -> Failure {
     }
 }
 
-/// Reads a token from a file or a variable, because other users of the machine can see a command line.
+/// Reads the bearer token from a file or from the environment variable. It is no option, because other users of the
+/// machine can see a command line. `None` if neither is given.
 fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let (text, source) = match file {
         Some(path) => {
@@ -246,7 +249,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Refuses an unwritable path now, not after an hour of measurements.
+/// Fails if the path cannot be written. It is checked now, and not after an hour of measurements.
 fn writable(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
@@ -255,7 +258,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
             path.display()
         )));
     }
-    // Opened without changes. Files that did not exist before are removed again.
+    // Opens the file without changing it, and removes it again if it did not exist before.
     let is_new = !path.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))?;

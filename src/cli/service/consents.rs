@@ -1,4 +1,4 @@
-//! `tabularium consents`: lists patients' consents.
+//! `tabularium consents`: lists consents, or revokes one.
 
 use std::path::PathBuf;
 
@@ -81,7 +81,7 @@ fn state(text: &str) -> Result<ConsentState, String> {
     })
 }
 
-/// Prints the list, or revokes.
+/// Lists the consents, or revokes one.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     if let Some(Command::Revoke(arguments)) = arguments.command {
         return revoke(&arguments);

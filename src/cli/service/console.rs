@@ -68,7 +68,7 @@ fn token(data: &Path, name: Option<&str>, as_json: bool) -> Result<(), Failure> 
     Ok(())
 }
 
-/// An address that signs in to the console with one click. It works once, for ten minutes.
+/// Returns an address that signs an operator in to the console. It works once, within ten minutes.
 pub(in crate::cli) fn sign_in_address(store: &Store, base_url: &str) -> Result<String, Failure> {
     let token = store.console_sessions().make_token(&operator(None)).map_err(refused)?;
     Ok(format!(
@@ -77,7 +77,7 @@ pub(in crate::cli) fn sign_in_address(store: &Store, base_url: &str) -> Result<S
     ))
 }
 
-/// The operator's name.
+/// Returns the operator's name: the given one, or else that of the system's user, or else `operator`.
 fn operator(given: Option<&str>) -> String {
     let system = || std::env::var("USER").or_else(|_| std::env::var("USERNAME")).ok();
     let name = given.map(str::to_owned).or_else(system);

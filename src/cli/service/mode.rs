@@ -1,10 +1,10 @@
-//! `--mode`.
+//! The option `--mode`.
 
 use clap::ValueEnum;
 
 use crate::lake;
 
-/// Which of the two bodies of data a command works on.
+/// The mode of the records that a command works on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Mode {
     /// Real records

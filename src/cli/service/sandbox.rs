@@ -1,4 +1,4 @@
-//! `tabularium sandbox`: organizations to connect to, with made-up people who log in.
+//! `tabularium sandbox`: serves organizations to connect to, with generated people who log in.
 
 use super::super::configuration::address::listen;
 use super::super::terminal::failure::Failure;
@@ -45,7 +45,7 @@ pub(in crate::cli) struct Args {
     knob: Vec<Turn>,
 }
 
-/// Serves until told to stop.
+/// Serves the sandbox until a signal stops it.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let (listener, local) = listen(&arguments.listen, "--listen")?;
     let base_url = arguments.base_url.as_deref().map_or(Ok(local), base_url::checked)?;

@@ -58,7 +58,7 @@ struct ShowArgs {
     json: bool,
 }
 
-/// Carries the subcommand out.
+/// Runs the subcommand.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
         Command::List(arguments) => list(&arguments),
@@ -88,7 +88,7 @@ fn list(arguments: &ListArgs) -> Result<(), Failure> {
 fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let mut found = store.jobs().beginning(&arguments.job, 2).map_err(Failure::other)?;
-    // A complete id comes first, even if others begin with it.
+    // A job whose whole id was given comes first in the list, even if other ids begin with it.
     let job = match found.len() {
         0 => None,
         1 => found.pop(),

@@ -1,4 +1,4 @@
-//! `tabularium token`: an access token for trying things out.
+//! `tabularium token`: prints an access token for trying out the API.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::consent::{Clock, Issued, LOCAL_APPLICATION, Store, Tokens};
 use crate::fhir::facts;
 use crate::lake::{Lake, Scope};
 
-/// The base address when no server has run on the folder and none is given.
+/// The base address if none is given and no server has run on the folder.
 pub(in crate::cli) const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
 
 const EXAMPLE: &str = r#"Example:
@@ -46,7 +46,7 @@ pub(in crate::cli) struct Args {
     json: bool,
 }
 
-/// Prints the token.
+/// Issues a token and prints it.
 pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let lake = Lake::open(&args.data).map_err(Failure::from_lake)?;
     let store = Arc::new(Store::open(&args.data, Clock::System).map_err(Failure::other)?);
@@ -76,7 +76,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A token for one person within `scope`, or for all of it.
+/// Issues a token for one patient within `scope`, or for the whole scope if `patient` is `None`.
 pub(in crate::cli) fn issue(
     lake: &Lake,
     store: &Arc<Store>,
@@ -99,7 +99,7 @@ pub(in crate::cli) fn issue(
                 "there is no Patient {id:?} among the {mode} records of {application:?}"
             )));
         }
-        // The application exists if it has records, even if it was never registered here.
+        // An application with records may not be registered in this store yet.
         store
             .applications()
             .register(&scope.application)

@@ -1,4 +1,4 @@
-//! Rules of normalization and the tables that they use.
+//! Commands for the rules of normalization, and for the tables that the rules use.
 
 pub(super) mod normalize;
 pub(super) mod plans;

@@ -21,10 +21,10 @@ use crate::ingest::{self, Change, IngestError, Normalization, Observer, Options,
 use crate::lake::Lake;
 use crate::normalize::{Counts, Day, Knowledge, Report};
 
-/// The prefix of tag systems if no server has an address.
+/// The beginning of the systems of tags if no server has run on the folder.
 const TAG_SYSTEM_BASE: &str = "urn:tabularium:tags";
 const SECONDS_OF_A_DAY: i64 = 86_400;
-/// The lines of context around a difference.
+/// The number of unchanged lines before and after each difference.
 const CONTEXT: usize = 2;
 
 /// Normalize records: resources made from claims, codes and displays, references, required elements
@@ -61,19 +61,20 @@ pub(in crate::cli) struct Args {
     paths: Vec<PathBuf>,
 }
 
-/// The rules as of today, for records that no server serves.
+/// Returns the rules with today's date. The systems of tags begin with `urn:tabularium:tags`.
 pub(in crate::cli) fn rules(knowledge: Knowledge) -> Normalization {
     rules_of(TAG_SYSTEM_BASE.to_owned(), knowledge)
 }
 
-/// The rules of the server of a data folder.
+/// Returns the rules that a server of the data folder uses: the systems of tags begin with the address at which the
+/// folder was last served.
 pub(in crate::cli) fn rules_in(data: &Path) -> Result<Normalization, Failure> {
     let base = Store::last_base_url(data);
     let base = base.map_or_else(|| TAG_SYSTEM_BASE.to_owned(), |base| format!("{base}/tags"));
     Ok(rules_of(base, knowledge(data)?))
 }
 
-/// The knowledge of a data folder: terminology and plans beside its lake, and HL7's own terminology.
+/// Opens the knowledge of a data folder: terminology and plans beside its lake, and HL7's own terminology.
 pub(in crate::cli) fn knowledge(data: &Path) -> Result<Knowledge, Failure> {
     Ok(Knowledge {
         codes: terminology::open(data, None)?,
@@ -92,7 +93,7 @@ fn rules_of(tag_system_base: String, knowledge: Knowledge) -> Normalization {
     }
 }
 
-/// Applies the rules, and prints counts.
+/// Applies the rules, and prints the counts of each rule. With `--diff`, also prints the changed resources.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let diffs = Diffs::default();
     let observer = arguments.diff.then(|| diffs.observer(arguments.json));
@@ -118,7 +119,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The result of an import of these files, without storing it.
+/// Normalizes files as an import would, without storing them, and returns the counts of each rule.
 fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure> {
     if !arguments.dry_run {
         return Err(Failure::input(
@@ -143,7 +144,8 @@ fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure
     Ok(summary.rules)
 }
 
-/// Applies the rules to consents' records, each in a snapshot of its own.
+/// Applies the rules to the records of each given consent, and stores the changes as one snapshot for each consent.
+/// With `--dry-run`, stores nothing.
 fn consents(arguments: &Args, store: &Store, lake: &Lake, observer: Option<Observer>) -> Result<Report, Failure> {
     let data = arguments.data.as_deref().unwrap_or(Path::new("."));
     let rules = Normalization {
@@ -176,12 +178,12 @@ fn failed(error: IngestError) -> Failure {
     }
 }
 
-/// The counts of each rule that changed something.
+/// Formats the counts of each rule as a table.
 pub(in crate::cli) fn table(report: &Report) -> String {
     rules_table(report.rules.iter().map(|(rule, counts)| (rule.name(), counts)))
 }
 
-/// The same for programs.
+/// Returns the counts of each rule as JSON.
 pub(in crate::cli) fn rules_object(report: &Report) -> Value {
     let rules = report.rules.iter().map(|(rule, counts)| {
         let counts = json!({"made": counts.made, "changed": counts.changed, "left": counts.left,
@@ -191,7 +193,7 @@ pub(in crate::cli) fn rules_object(report: &Report) -> Value {
     rules.collect::<Map<String, Value>>().into()
 }
 
-/// The counts by rule name.
+/// Formats counts as a table, one row for each rule name.
 pub(in crate::cli) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a Counts)>) -> String {
     let rows: Vec<[String; 5]> = rules
         .map(|(rule, counts)| {
@@ -208,18 +210,18 @@ pub(in crate::cli) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a 
     lined_up(["rule", "made", "changed", "left", "dangling"], &rows)
 }
 
-/// Differences by type and id, so that the order does not depend on the threads.
+/// The differences by type and id. The map keeps an order that does not depend on the threads.
 #[derive(Clone, Debug, Default)]
 struct Diffs(Arc<Mutex<BTreeMap<String, Shown>>>);
 
-/// A difference for people, or for programs.
+/// A difference as text for people, or as an object for programs.
 #[derive(Clone, Debug)]
 enum Shown {
     Text(String),
     Object(Sides),
 }
 
-/// The output of the command for programs.
+/// The JSON output of the command.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
@@ -229,7 +231,8 @@ struct Answer {
     resources: Option<Vec<Sides>>,
 }
 
-/// A resource before and after, as written. `before` or `after` is null if the resource does not exist then.
+/// A resource before and after normalization, with its text as written. `before` is null for a new resource, and
+/// `after` for a deleted one.
 #[derive(Clone, Debug, Serialize)]
 struct Sides {
     resource: String,
@@ -251,7 +254,7 @@ impl Diffs {
         })
     }
 
-    /// Each resource with its two sides.
+    /// Returns each changed resource before and after normalization.
     fn sides(&self) -> Vec<Sides> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let objects = known.values().filter_map(|shown| match shown {
@@ -283,7 +286,7 @@ fn sides(change: &Change<'_>) -> Sides {
     }
 }
 
-/// A unified diff of two resources, with one element per line.
+/// Returns a unified diff of a resource before and after normalization, with one element per line.
 fn diff(change: &Change<'_>) -> String {
     let name = name(change);
     let lines = |text: Option<&str>| {

@@ -5,7 +5,8 @@ use std::io::IsTerminal;
 use super::columns::plain;
 use super::failure::Failure;
 
-/// Asks on a terminal. Without a terminal it fails and names `--yes`. `what` completes the message "nothing was ...".
+/// Asks the user on the terminal to type `yes`. Fails on any other answer. Without a terminal it fails, too, and the
+/// message suggests `--yes`. `what` completes the message "nothing was ...".
 pub(in crate::cli) fn confirm(what: &str, question: &str) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Failure::input(format!(

@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat};
 
 use super::manner::{HEADING, on_output};
 
-/// Rows under a heading, each column as wide as its widest cell.
+/// Formats rows under a heading. Each column is as wide as its widest cell.
 pub(in crate::cli) fn lined_up<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let heading = heading.map(str::to_owned);
     let all: Vec<[String; N]> = std::iter::once(&heading)
@@ -22,7 +22,7 @@ pub(in crate::cli) fn lined_up<const N: usize>(heading: [&str; N], rows: &[[Stri
     text
 }
 
-/// The same for standard output, with a highlighted heading.
+/// Formats rows as [`lined_up`] does, for standard output. The heading is highlighted if the output supports it.
 pub(in crate::cli) fn listed<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
     let text = lined_up(heading, rows);
     match text.split_once('\n') {
@@ -31,7 +31,7 @@ pub(in crate::cli) fn listed<const N: usize>(heading: [&str; N], rows: &[[String
     }
 }
 
-/// A text without characters that move the cursor or change the direction of the line.
+/// Replaces characters that move the cursor or change the direction of the text by U+FFFD.
 pub(in crate::cli) fn plain(text: &str) -> String {
     let harmful = |letter: char| {
         letter.is_control()
@@ -42,7 +42,7 @@ pub(in crate::cli) fn plain(text: &str) -> String {
         .collect()
 }
 
-/// Seconds since the Unix epoch as ISO 8601, in UTC.
+/// Formats seconds since the Unix epoch as an ISO 8601 time in UTC. Returns an empty string if they are out of range.
 pub(in crate::cli) fn time(seconds: i64) -> String {
     DateTime::from_timestamp(seconds, 0)
         .map_or_else(String::new, |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))

@@ -1,4 +1,4 @@
-//! How a command fails: a sentence on standard error for each fault, and an exit code.
+//! Failures of commands: a sentence on standard error for each fault, and an exit code.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::maintenance::ForeignFolder;
 
 /// Prints a warning on standard error.
 pub(in crate::cli) fn warn(message: &str) {
-    // The message may contain user input or file contents.
+    // The message may contain user input or file contents, so harmful characters are replaced.
     eprintln!("tabularium: {}: {}", on_error(WARNING, "warning"), plain(message));
 }
 
@@ -18,12 +18,12 @@ pub(in crate::cli) fn warn(message: &str) {
 pub(in crate::cli) struct Failure {
     code: u8,
     message: String,
-    /// Further failures.
+    /// The messages of further failures.
     others: Vec<String>,
 }
 
 impl Failure {
-    /// The input is at fault (exit code 2). `message` is one sentence that names the fault and its place.
+    /// Creates a failure for bad input (exit code 2). `message` is one sentence that names the fault and its place.
     pub(in crate::cli) fn input(message: impl Into<String>) -> Failure {
         Failure {
             code: 2,
@@ -32,7 +32,8 @@ impl Failure {
         }
     }
 
-    /// The work is done, except for input that was refused (exit code 3).
+    /// Creates a failure for work that was done only in part, for example because some input was refused (exit code
+    /// 3).
     pub(in crate::cli) fn partial(message: impl Into<String>) -> Failure {
         Failure {
             code: 3,
@@ -41,7 +42,7 @@ impl Failure {
         }
     }
 
-    /// Ctrl-C stopped the command (exit code 130, as in shells).
+    /// Creates a failure for a command that Ctrl-C stopped (exit code 130, as in shells).
     pub(in crate::cli) fn stopped(message: impl Into<String>) -> Failure {
         Failure {
             code: 130,
@@ -50,8 +51,8 @@ impl Failure {
         }
     }
 
-    /// The lake cannot be opened. A missing lake, or one of another version, is the input's fault. A lake that another
-    /// process writes is not.
+    /// Converts an error from opening a lake. The exit code is 2 for a missing lake, for one of another version or
+    /// kind, and for a missing or wrong key. It is 1 for other errors, such as a lake that another process writes.
     pub(in crate::cli) fn from_lake(error: LakeError) -> Failure {
         match error {
             LakeError::Keys { ref source, .. } if !source.is_of_input() => Failure::other(error),
@@ -64,12 +65,12 @@ impl Failure {
         }
     }
 
-    /// The folder is no data folder and cannot become one. This is the input's fault.
+    /// Creates a failure for a folder that is no data folder and cannot become one (exit code 2).
     pub(in crate::cli) fn from_folder(error: ForeignFolder) -> Failure {
         Failure::input(error.to_string())
     }
 
-    /// Another failure (exit code 1).
+    /// Creates a failure for any other error (exit code 1).
     pub(in crate::cli) fn other(error: impl std::fmt::Display) -> Failure {
         Failure {
             code: 1,
@@ -78,7 +79,8 @@ impl Failure {
         }
     }
 
-    /// Joins several failures, one sentence each, with the exit code of the first. `Ok` if there are none.
+    /// Joins failures into one that has all their messages and the exit code of the first. Returns `Ok` if there are
+    /// none.
     pub(in crate::cli) fn all(failures: Vec<Failure>) -> Result<(), Failure> {
         let together = failures.into_iter().reduce(|mut one, other| {
             one.others.push(other.message);
@@ -88,15 +90,15 @@ impl Failure {
         together.map_or(Ok(()), Err)
     }
 
-    /// The message, in one line.
+    /// Returns the message of the first failure.
     pub(in crate::cli) fn to_text(&self) -> String {
         self.message.clone()
     }
 
-    /// Prints the message on standard error and returns the exit code.
+    /// Prints each message on standard error, and returns the exit code.
     pub(in crate::cli) fn report(self) -> ExitCode {
         for message in std::iter::once(&self.message).chain(&self.others) {
-            // The message may contain user input or file contents.
+            // The message may contain user input or file contents, so harmful characters are replaced.
             let lines: Vec<String> = message.split('\n').map(plain).collect();
             eprintln!("{}: {}", on_error(ERROR, "tabularium"), lines.join("\n"));
         }

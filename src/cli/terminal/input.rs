@@ -1,4 +1,4 @@
-//! Input that may be `-`, standard input.
+//! Reads files, or standard input if the path is `-`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ pub(in crate::cli) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Why a file cannot be read, in words for people.
+/// Describes in words why a file cannot be read.
 pub(in crate::cli) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
@@ -32,7 +32,7 @@ pub(in crate::cli) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     }
 }
 
-/// The paths for a single read. `-` is replaced by the system's path of standard input.
+/// Replaces the path `-` by `/dev/stdin`. That path can be read only once.
 pub(in crate::cli) fn standard_input(paths: &[PathBuf]) -> Vec<PathBuf> {
     let system = |path: &PathBuf| {
         if is_standard(path) {
@@ -44,15 +44,15 @@ pub(in crate::cli) fn standard_input(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().map(system).collect()
 }
 
-/// Paths that can be read several times. Standard input is first copied to a private folder.
+/// Paths that can be read several times. Standard input is copied to a file in a temporary folder.
 pub(in crate::cli) struct Kept {
     pub(in crate::cli) paths: Vec<PathBuf>,
-    /// Deleted when this is dropped.
+    /// The temporary folder. It is deleted when this value is dropped.
     _folder: Option<TempDir>,
 }
 
 impl Kept {
-    /// Reads standard input to its end, if it is among the paths.
+    /// Copies standard input to the temporary folder, if `-` is among the paths.
     pub(in crate::cli) fn new(paths: Vec<PathBuf>) -> Result<Kept, Failure> {
         if !paths.iter().any(|path| is_standard(path)) {
             return Ok(Kept { paths, _folder: None });

@@ -26,7 +26,7 @@ pub(in crate::cli) const HELP: Styles = Styles::styled()
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on the program prints only results, warnings and errors.
+/// Makes the program print only results, warnings and errors from now on.
 pub(in crate::cli) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
@@ -36,19 +36,20 @@ pub(in crate::cli) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Prints on standard output what a command has done, if its result went elsewhere.
+/// Prints a note on standard output, such as where a command has written its result. Prints nothing if the program is
+/// quiet.
 pub(in crate::cli) fn notice(text: &str) {
     if !is_quiet() {
         println!("{text}");
     }
 }
 
-/// Whether standard error is a terminal and the user wants progress there.
+/// Whether standard error is a terminal and the program is not quiet.
 pub(in crate::cli) fn is_watched() -> bool {
     !is_quiet() && std::io::stderr().is_terminal()
 }
 
-/// A bar or spinner. It is hidden if the program is quiet.
+/// Returns the bar or spinner, which is hidden if the program is quiet.
 pub(in crate::cli) fn quietly(bar: ProgressBar) -> ProgressBar {
     if is_quiet() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -56,12 +57,12 @@ pub(in crate::cli) fn quietly(bar: ProgressBar) -> ProgressBar {
     bar
 }
 
-/// A text as standard output shows it.
+/// Adds the style to a text if standard output shows styles.
 pub(in crate::cli) fn on_output(style: Style, text: &str) -> String {
     styled(AutoStream::choice(&std::io::stdout()), style, text)
 }
 
-/// A text as standard error shows it.
+/// Adds the style to a text if standard error shows styles.
 pub(in crate::cli) fn on_error(style: Style, text: &str) -> String {
     styled(AutoStream::choice(&std::io::stderr()), style, text)
 }
@@ -73,7 +74,7 @@ fn styled(choice: ColorChoice, style: Style, text: &str) -> String {
     }
 }
 
-/// The width of the terminal. Without a terminal, the maximum width of help.
+/// Returns the width of the terminal in characters. Without a terminal, returns 100, the maximum width of help.
 pub(in crate::cli) fn width() -> usize {
     let terminal = terminal_size::terminal_size().map(|(terminal_size::Width(width), _)| usize::from(width));
     terminal.filter(|width| *width > 0).unwrap_or(100)

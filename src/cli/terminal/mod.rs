@@ -1,4 +1,4 @@
-//! The common parts of commands: how they print, fail, and show progress.
+//! The common parts of commands: how they print, ask, fail, and show progress.
 
 pub(super) mod ask;
 pub(super) mod columns;

@@ -1,9 +1,11 @@
-//! Standard output with a reader that may stop: `tabularium info | head -3` ends quietly.
+//! Writes to standard output. If its reader stops, as in `tabularium info | head -3`, the program ends without a
+//! message.
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 
-/// Writes a text and its end. If the output is closed, the program ends.
+/// Writes `text` and then `end`. If that fails, ends the process: with exit code 0 if the reader has closed the
+/// output, and with 1 after other errors.
 pub(in crate::cli) fn write(text: Arguments<'_>, end: &str) {
     let mut out = std::io::stdout().lock();
     let written = out.write_fmt(text).and_then(|()| out.write_all(end.as_bytes()));

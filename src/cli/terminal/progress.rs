@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// The interval between updates of the line.
+/// The minimum time between two updates of the number of bytes read.
 const TURN: Duration = Duration::from_millis(100);
 
-/// The progress line. `None` if nobody would see it.
+/// A progress line, or nothing if it would not be seen.
 pub(in crate::cli) struct Progress(Option<Line>);
 
 struct Line {
     bar: ProgressBar,
     rows: Arc<AtomicU64>,
-    /// When to count the bytes again.
+    /// The time of the next update of the number of bytes read.
     due: Mutex<Instant>,
 }
 
 impl Progress {
-    /// A line if `shown`. `bytes` is the total to read, if known.
+    /// Creates a progress line if `shown`. `bytes` is the total number of bytes to read, if known.
     pub(in crate::cli) fn new(shown: bool, bytes: Option<u64>) -> Progress {
         Progress(shown.then(|| {
             let rows = Arc::new(AtomicU64::new(0));
@@ -39,14 +39,14 @@ impl Progress {
         }))
     }
 
-    /// Notes rows that were written.
+    /// Adds to the number of written rows.
     pub(in crate::cli) fn rows(&self, rows: u64) {
         if let Some(line) = &self.0 {
             line.rows.fetch_add(rows, Ordering::Relaxed);
         }
     }
 
-    /// A function that adds bytes to the progress.
+    /// Returns a function that adds to the number of bytes read.
     pub(in crate::cli) fn advance(&self) -> impl Fn(u64) + Send + Sync + use<> {
         let bar = self.0.as_ref().map(|line| line.bar.clone());
         move |bytes| {
@@ -56,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// Sets the total of bytes read. The total is computed only when an update is due.
+    /// Sets the number of bytes read. Calls `bytes` only when an update is due.
     pub(in crate::cli) fn read(&self, bytes: impl FnOnce() -> u64) {
         if let Some(line) = &self.0 {
             let now = Instant::now();
@@ -68,7 +68,7 @@ impl Progress {
         }
     }
 
-    /// Removes the line.
+    /// Removes the line from the terminal.
     pub(in crate::cli) fn finish(&self) {
         if let Some(line) = &self.0 {
             line.bar.finish_and_clear();
@@ -76,7 +76,7 @@ impl Progress {
     }
 }
 
-/// The line's form.
+/// Returns the style of the line. `bounded` says that the total number of bytes is known.
 fn style(bounded: bool, rows: Arc<AtomicU64>) -> ProgressStyle {
     let template = if bounded {
         "{bar:30} {percent:>3}%  {rows} rows  {rate} MB/s  {eta} left"
@@ -85,7 +85,7 @@ fn style(bounded: bool, rows: Arc<AtomicU64>) -> ProgressStyle {
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let rows = move |_: &ProgressState, out: &mut dyn Write| {
-        // Writing to a text cannot fail.
+        // The bar writes to a string, which cannot fail.
         let _ = out.write_str(&grouped(rows.load(Ordering::Relaxed)));
     };
     let rate = |state: &ProgressState, out: &mut dyn Write| {
@@ -95,7 +95,7 @@ fn style(bounded: bool, rows: Arc<AtomicU64>) -> ProgressStyle {
     style.with_key("rows", rows).with_key("rate", rate)
 }
 
-/// A number with its thousands apart.
+/// Formats a number with commas between the thousands.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

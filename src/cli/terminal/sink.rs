@@ -1,5 +1,5 @@
-//! The destination of a command's output: standard output, a device, a pipe, or a file that gets its name when it is
-//! complete.
+//! The destination of a command's output: standard output, a device, a pipe, or a file. A file gets its name when it
+//! is complete.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
@@ -11,21 +11,21 @@ use super::manner::{notice, width};
 use super::progress::grouped;
 use super::table::Table;
 
-/// A place for output.
+/// A destination of output.
 pub(in crate::cli) enum Sink {
     /// Standard output.
     Stdout(StdoutLock<'static>),
-    /// A device or a pipe. No file may replace it.
+    /// A device or a pipe. It is written directly, because a file must not replace it.
     Stream(BufWriter<File>),
-    /// A file.
+    /// A file that is not complete yet.
     File(Part),
-    /// Rows in CSV, which are written as a table for people.
+    /// A destination that gets rows in CSV and writes them as a table for people.
     Table(Box<TableSink>),
-    /// Writing failed, and the unfinished file is deleted.
+    /// No destination, because the view failed. Everything that is written to it is dropped.
     Gone,
 }
 
-/// An unfinished file. It is deleted if the work ends early.
+/// An unfinished file, which has a temporary name. It is deleted if it is dropped before it is finished.
 pub(in crate::cli) struct Part {
     /// The path as the user wrote it.
     named: PathBuf,
@@ -43,7 +43,7 @@ pub(in crate::cli) enum Stop {
 }
 
 impl Sink {
-    /// The file of this path, or standard output without one.
+    /// Opens the file of this path. `None` means standard output.
     pub(in crate::cli) fn at(path: Option<&Path>) -> Result<Sink, Failure> {
         match path {
             None => Ok(Sink::Stdout(std::io::stdout().lock())),
@@ -57,7 +57,7 @@ impl Sink {
             return Ok(Sink::Stdout(std::io::stdout().lock()));
         }
         match std::fs::metadata(path) {
-            // If a link leads to a file, the file is written and the link stays.
+            // If the path is a link to a file, that file is replaced and the link stays.
             Ok(found) if found.is_file() => Part::new(path, &path.canonicalize().map_err(failed)?).map(Sink::File),
             Ok(_) => {
                 let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
@@ -77,7 +77,7 @@ impl Sink {
         }
     }
 
-    /// Takes rows in CSV with a heading, in pieces of whole rows, and writes them as a table.
+    /// Returns a sink that takes rows in CSV with a heading, in pieces of whole rows, and writes them as a table.
     pub(in crate::cli) fn of_table(self) -> Sink {
         let widest = match self {
             Sink::Stdout(_) if std::io::stdout().is_terminal() => Some(width()),
@@ -117,7 +117,7 @@ impl Sink {
     }
 }
 
-/// A table in progress.
+/// The table that is written from CSV rows, and its destination.
 pub(in crate::cli) struct TableSink {
     sink: Sink,
     widest: Option<usize>,
@@ -198,7 +198,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if self.writer.take().is_some() {
-            // If it cannot be deleted, no further message is needed.
+            // If the file cannot be deleted, no message is printed.
             let _ = std::fs::remove_file(&self.part);
         }
     }

@@ -1,25 +1,25 @@
-//! Rows as a table for people: aligned columns, numbers at the right, no line wider than the terminal.
+//! Formats rows as a table for people: aligned columns, numbers at the right, columns narrowed to fit the terminal.
 
 use unicode_width::UnicodeWidthStr;
 
 use super::columns::plain;
 use super::manner::{HEADING, on_output};
 
-/// The number of rows that decide the widths. Later cells are cut to fit.
+/// The number of rows that decide the widths of columns. Longer cells of later rows are cut.
 const MEASURED: usize = 1_000;
 /// The space between two columns.
 const GAP: &str = "  ";
-/// The minimum width of a column that is narrowed to make room for others.
+/// The width below which columns are not narrowed to make room for others.
 const NARROWEST: usize = 6;
 
-/// A table in progress.
+/// A table that is formatted row by row.
 #[derive(Debug)]
 pub(in crate::cli) struct Table {
     heading: Vec<String>,
     /// Rows that wait until the widths are decided.
     waiting: Vec<Vec<String>>,
     columns: Option<Vec<Column>>,
-    /// The maximum width of a line.
+    /// The maximum width of a line. `None` means no limit.
     widest: Option<usize>,
 }
 
@@ -30,7 +30,7 @@ struct Column {
 }
 
 impl Table {
-    /// A table with these columns. With `None` its width is not limited.
+    /// Creates a table with these columns. `widest` is the maximum width of a line; `None` means no limit.
     pub(in crate::cli) fn new(heading: Vec<String>, widest: Option<usize>) -> Table {
         Table {
             heading,
@@ -40,7 +40,7 @@ impl Table {
         }
     }
 
-    /// Adds a row. Returns the part of the table that is ready.
+    /// Adds a row. Returns the lines that are ready to be printed.
     pub(in crate::cli) fn push(&mut self, row: Vec<String>) -> String {
         let row: Vec<String> = row.iter().map(|cell| plain(cell)).collect();
         if let Some(columns) = &self.columns {
@@ -54,7 +54,7 @@ impl Table {
         }
     }
 
-    /// Returns the rest of the table.
+    /// Returns the remaining lines of the table.
     pub(in crate::cli) fn finish(&mut self) -> String {
         match self.columns {
             Some(_) => String::new(),
@@ -62,7 +62,7 @@ impl Table {
         }
     }
 
-    /// Decides the widths. Returns the heading and the waiting rows.
+    /// Decides the widths of the columns. Returns the heading and the waiting rows.
     fn begin(&mut self) -> String {
         let columns = self.measured();
         let first = line(&self.heading, &columns);
@@ -91,7 +91,7 @@ impl Table {
             return columns;
         };
         let room = widest.saturating_sub(GAP.len() * columns.len().saturating_sub(1));
-        // The widest column is shortened first.
+        // Narrows the widest column first.
         while columns.iter().map(|column| column.width).sum::<usize>() > room {
             match columns.iter_mut().max_by_key(|column| column.width) {
                 Some(column) if column.width > NARROWEST => column.width -= 1,
@@ -102,7 +102,7 @@ impl Table {
     }
 }
 
-/// Whether there are cells, and all of them are numbers.
+/// Whether there are cells with text, and all of them are numbers, with or without `%`.
 fn is_numbers<'c>(cells: impl Iterator<Item = &'c String>) -> bool {
     let mut filled = cells.filter(|cell| !cell.is_empty()).peekable();
     filled.peek().is_some() && filled.all(|cell| cell.trim_end_matches('%').parse::<f64>().is_ok_and(f64::is_finite))
@@ -127,7 +127,7 @@ fn line(row: &[String], columns: &[Column]) -> String {
     text
 }
 
-/// The part of a text that fits, with a mark if something is left out.
+/// Cuts a text to `width`, with `…` at its end if something is left out.
 fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

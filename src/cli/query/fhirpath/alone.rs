@@ -7,7 +7,7 @@ use crate::cli::terminal::failure::Failure;
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Focus, Program, compile};
 
-/// Evaluates the expression once, or explains it.
+/// Evaluates the expression once and prints the result, or explains the expression for the type of `--type`.
 pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), Failure> {
     if let Some(type_name) = arguments.resource_type.as_deref() {
         return if arguments.explain {
@@ -43,7 +43,8 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Refuses expressions that name elements: a user who forgot the input should not get an empty result.
+/// Refuses an expression that reads elements of a resource. Without this check, a user who forgot the input would get
+/// an empty result.
 fn refuse_elements(arguments: &Args, any: TypeId, options: &CompileOptions<'_>) -> Result<(), Failure> {
     let is_root = |program: &Program| program.origins().any(|origin| origin.path == Some(""));
     match compile(&arguments.expression, any, options) {

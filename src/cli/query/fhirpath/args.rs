@@ -63,7 +63,7 @@ pub(in crate::cli) struct Args {
 }
 
 impl Args {
-    /// How to compile the expression.
+    /// Returns the options for compiling the expression. Loads the terminology.
     pub(super) fn options(&self) -> Result<CompileOptions<'static>, Failure> {
         Ok(CompileOptions {
             constants: self.constant.iter().cloned().collect(),
@@ -74,7 +74,7 @@ impl Args {
     }
 }
 
-/// `name=value`.
+/// Parses `NAME=VALUE`. A value that is no FHIRPath literal becomes a string.
 fn constant(text: &str) -> Result<(String, Constant), String> {
     let (name, value) = text.split_once('=').ok_or("it is of the form NAME=VALUE")?;
     if name.is_empty() {
@@ -87,10 +87,11 @@ fn constant(text: &str) -> Result<(String, Constant), String> {
     Ok((name.to_owned(), literal))
 }
 
-/// Names that no constant can have, because FHIRPath defines them.
+/// The variables that FHIRPath defines itself, so `--constant` cannot set them.
 const OWN: [&str; 3] = ["context", "resource", "rootResource"];
 
-/// A literal. Numbers and quantities may have a sign, which is an operator in FHIRPath.
+/// Parses a literal. Returns `None` for other text. A number or quantity may begin with `-`, which FHIRPath parses as
+/// an operator and not as part of the literal.
 fn literal(text: &str) -> Option<Constant> {
     let of = |text: &str| match parse(text) {
         Ok(Expr {
@@ -127,7 +128,7 @@ mod tests {
         arguments: Args,
     }
 
-    /// An expression that begins with a sign was refused as an unknown option.
+    /// Without `allow_hyphen_values`, clap takes an expression that begins with a sign for an unknown option.
     #[test]
     fn an_expression_may_begin_with_a_sign() {
         for line in [["fhirpath", "-5", "--input", "x"], ["fhirpath", "--input", "x", "-5"]] {

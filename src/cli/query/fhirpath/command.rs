@@ -1,10 +1,10 @@
-//! Decides where the resources of the expression come from.
+//! Chooses the input of the expression: a lake, files, or none.
 
 use super::args::Args;
 use super::{alone, files, lake};
 use crate::cli::terminal::failure::Failure;
 
-/// Evaluates the expression, or explains it.
+/// Evaluates the expression over the chosen input, or explains the expression.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let options = arguments.options()?;
     match &arguments.data {

@@ -1,4 +1,4 @@
-//! The report of the command on an expression: its typed program, its errors, its advice.
+//! Prints the typed program of an expression, and reports its errors and warnings.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::cli::terminal::failure::{Failure, warn};
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Program, typed};
 
-/// Prints the typed program and the columns it reads.
+/// Prints the typed program and the columns that it reads.
 pub(super) fn explain(arguments: &Args, type_id: TypeId, options: &CompileOptions<'_>) -> Result<(), Failure> {
     let (program, part) = typed(&arguments.expression, type_id, options).map_err(|error| wrong(arguments, &error))?;
     advise([&program]);
@@ -19,13 +19,14 @@ pub(super) fn explain(arguments: &Args, type_id: TypeId, options: &CompileOption
     Ok(())
 }
 
-/// The error of the expression, and below it the line with a mark at the position.
+/// Converts an error of the expression to a failure. Below the error, the message shows the faulty line and a `^` at
+/// the position.
 pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
     let mut message = error.to_string() + &error.meant();
     if let Some(at) = error.position()
         && let Some(line) = arguments.expression.split('\n').nth(at.line as usize - 1)
     {
-        // A tab before the position is equally wide in both lines.
+        // Copies tabs, so that the `^` is below its position.
         let before = line.chars().take(at.column as usize - 1);
         let before: String = before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
         message.push_str(&format!("\n  {line}\n  {before}^"));
@@ -37,14 +38,14 @@ pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
     }
 }
 
-/// Warns if an expression uses names from JSON. Each name is reported once.
+/// Warns of names from JSON, such as `valueCoding`, for which FHIRPath has others. Reports each name once.
 pub(super) fn advise<'p>(programs: impl IntoIterator<Item = &'p Program>) {
     let names = programs.into_iter().flat_map(Program::json_names);
     let names: BTreeSet<String> = names.map(ToString::to_string).collect();
     names.iter().for_each(|name| warn(name));
 }
 
-/// The resource type of this name.
+/// Looks up a resource type by its name.
 pub(super) fn resource_type(name: &str) -> Result<TypeId, Failure> {
     named(name).map_err(Failure::input)
 }

@@ -1,4 +1,4 @@
-//! The expression over files: one resource, or many one after the other.
+//! Evaluates the expression over files with one resource, or with many.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{CompileOptions, FhirPathError, Program, compile};
 use crate::views::{Document, Reader};
 
-/// Evaluates the expression over the resources in the files, or explains it.
+/// Evaluates the expression over the resources in the files, or explains the expression.
 pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), Failure> {
     let wanted = arguments.resource_type.as_deref().map(resource_type).transpose()?;
     if let Some(type_id) = wanted.filter(|_| arguments.explain) {
@@ -47,12 +47,13 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
     refusals.report("the others are answered")
 }
 
-/// Selects all columns below a complex item, because all of it is printed.
+/// Returns the columns to read below a result item: all of them if its type is complex, because the whole item is
+/// printed. Returns `None` for a primitive type.
 pub(super) fn whole(type_id: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(type_id).kind, crate::fhir::Kind::Primitive(_))).then(|| vec!["*"])
 }
 
-/// The columns to read. They include the resource's text if the program reads everything.
+/// Returns the columns that the program reads. If the program reads all columns, the resource's JSON text is added.
 pub(super) fn leaves(program: &Program) -> LeafSet {
     let mut leaves = program.leaves().clone();
     if leaves.contains(EVERYTHING) {
@@ -61,7 +62,7 @@ pub(super) fn leaves(program: &Program) -> LeafSet {
     leaves
 }
 
-/// The type of the first resource in a text.
+/// Returns the type of the first resource in a document. `None` if this is no JSON or no R4 resource.
 fn first_type(document: &Input) -> Option<TypeId> {
     let text = document.text();
     let line = if document.is_lines() {
@@ -74,7 +75,8 @@ fn first_type(document: &Input) -> Option<TypeId> {
     resource_type(&root.get_str("resourceType")?).ok()
 }
 
-/// Evaluates a file with a single document. Returns `false` if its resource has another type than the wanted one.
+/// Evaluates or explains the expression for a file with a single document. Returns `false` if the resource is not of
+/// the `wanted` type.
 fn single(
     arguments: &Args,
     options: &CompileOptions<'_>,
@@ -112,7 +114,7 @@ fn single(
     Ok(true)
 }
 
-/// The resources of documents, one after the other.
+/// Prints a line for each resource in the documents, until the limit of `--limit` is reached.
 fn many(
     arguments: &Args,
     options: &CompileOptions<'_>,
@@ -144,7 +146,8 @@ fn many(
     Ok(lines)
 }
 
-/// Compiles the expression for the wanted type, or for each type that has its elements.
+/// Compiles the expression for the type `wanted`. If that is `None`, compiles it for every type that has the elements
+/// that it reads.
 fn programs(
     arguments: &Args,
     options: &CompileOptions<'_>,

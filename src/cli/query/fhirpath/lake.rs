@@ -1,4 +1,4 @@
-//! The expression over a table of a lake, in a scope.
+//! Evaluates the expression over one table of a lake, in a scope.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::fhirpath::{CompileOptions, compile};
 use crate::lake::Lake;
 use crate::lake::scan::{FILE, ROW, ScanRequest};
 
-/// Evaluates the expression over the table, or explains it.
+/// Evaluates the expression over the table, or explains the expression and the scan.
 pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -> Result<(), Failure> {
     let type_id = resource_type(arguments.resource_type.as_deref().unwrap_or_default())?;
     let whole = super::files::whole;
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
     let columns: Vec<usize> = (0..schema.fields().len())
         .filter(|at| !matches!(schema.field(*at).name().as_str(), FILE | ROW))
         .collect();
-    // Use one partition, so that lines keep the order of the table.
+    // Uses one partition, so that lines keep the order of the table.
     let config = SessionConfig::new().with_target_partitions(1);
     let state = SessionStateBuilder::new().with_config(config).build();
     let plan = futures::executor::block_on(provider.scan(&state, Some(&columns), &[], None)).map_err(Failure::other)?;

@@ -1,4 +1,4 @@
-//! `tabularium fhirpath`: one expression over a resource, over many in files, or over a table of a lake. It uses the
+//! `tabularium fhirpath`: evaluates one expression over files, over a table of a lake, or without input. It uses the
 //! same engine as search and views.
 
 mod alone;

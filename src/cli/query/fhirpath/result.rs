@@ -1,4 +1,4 @@
-//! Results as text: a JSON array for one resource, a line for each of many.
+//! Writes results as JSON: an array for one resource, or a line for each of many resources.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 
@@ -6,7 +6,7 @@ use crate::cli::terminal::failure::Failure;
 use crate::fhir::{TypeId, facts};
 use crate::fhirpath::{Collection, FhirPathError, Focus, Program, Work, WorkBudget};
 
-/// The items of a row.
+/// Returns the items of a row as a JSON array of objects with `type` and `value`. `between` separates the items.
 pub(super) fn rendered(collection: &Collection, row: usize, between: &str) -> String {
     let mut out = String::from("[");
     for item in collection.range(row) {
@@ -20,18 +20,18 @@ pub(super) fn rendered(collection: &Collection, row: usize, between: &str) -> St
     out
 }
 
-/// Prints a line for each resource.
+/// A printer of one line for each resource.
 pub(super) struct Lines {
-    /// How many more resources to print.
+    /// The number of resources that it may still print.
     left: usize,
     /// The number of resources on which the expression failed.
     failed: usize,
-    /// The work budget of all batches together.
+    /// The work budget that all batches share.
     budget: WorkBudget,
 }
 
 impl Lines {
-    /// Prints at most `limit` lines.
+    /// Creates a printer of at most `limit` lines. `None` means no limit.
     pub(super) fn new(limit: Option<usize>) -> Lines {
         Lines {
             left: limit.unwrap_or(usize::MAX),
@@ -40,12 +40,12 @@ impl Lines {
         }
     }
 
-    /// Whether the limit is not reached.
+    /// Whether the limit is not reached yet.
     pub(super) fn wants_more(&self) -> bool {
         self.left > 0
     }
 
-    /// Evaluates the program over the resources of a batch and prints the results.
+    /// Evaluates the program over the resources of a batch, and prints a line for each until the limit is reached.
     pub(super) fn print(
         &mut self,
         type_id: TypeId,
@@ -80,7 +80,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Fails if the expression failed on a resource.
+    /// Fails with exit code 3 if the expression failed on a resource.
     pub(super) fn finish(self) -> Result<(), Failure> {
         match self.failed {
             0 => Ok(()),

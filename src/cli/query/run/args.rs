@@ -93,7 +93,7 @@ pub(in crate::cli) struct Args {
     pub(super) explain: Option<ExplainArgument>,
 }
 
-/// `--explain`.
+/// The values of `--explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(in crate::cli) enum ExplainArgument {
     /// The plan alone; nothing is read
@@ -102,7 +102,7 @@ pub(in crate::cli) enum ExplainArgument {
     Analyze,
 }
 
-/// `--format`.
+/// The values of `--format`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(in crate::cli) enum FormatArgument {
     /// Columns that line up, for people
@@ -116,7 +116,7 @@ pub(in crate::cli) enum FormatArgument {
 impl From<FormatArgument> for Format {
     fn from(format: FormatArgument) -> Format {
         match format {
-            // A table is made from the rows as CSV.
+            // A table is formatted from CSV rows.
             FormatArgument::Csv | FormatArgument::Table => Format::Csv { header: true },
             FormatArgument::Json => Format::Json,
             FormatArgument::Ndjson => Format::Ndjson,
@@ -125,7 +125,7 @@ impl From<FormatArgument> for Format {
     }
 }
 
-/// How rows are written: by `--format`, otherwise by the extension of the file, otherwise as CSV.
+/// Returns the format of the rows: that of `--format`, or else that of the file's extension, or else CSV.
 pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Path>, no_header: bool) -> Format {
     let extension = out
         .and_then(Path::extension)
@@ -135,7 +135,7 @@ pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Pat
         None => extension.and_then(|extension| Format::parse(&extension)),
     };
     match named.unwrap_or(Format::Csv { header: true }) {
-        // A table has a header.
+        // A table always has a header.
         Format::Csv { .. } => Format::Csv {
             header: !no_header || is_table(format, out),
         },
@@ -143,7 +143,8 @@ pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Pat
     }
 }
 
-/// Whether rows are written as a table for people: if requested, or by default if the output is a terminal.
+/// Whether rows are written as a table for people: with `--format table`, or on a terminal without `--format` and
+/// `--out`.
 pub(in crate::cli) fn is_table(named: Option<FormatArgument>, out: Option<&Path>) -> bool {
     match named {
         Some(FormatArgument::Table) => true,
@@ -152,7 +153,8 @@ pub(in crate::cli) fn is_table(named: Option<FormatArgument>, out: Option<&Path>
     }
 }
 
-/// The format, unless it would write Parquet to a terminal. A plan is text.
+/// Returns `format`, or fails if it would write Parquet to a terminal. With `explain` it never fails, because a plan
+/// is text.
 pub(in crate::cli) fn refuse_on_terminal(format: Format, out: Option<&Path>, explain: bool) -> Result<Format, Failure> {
     if matches!(format, Format::Parquet | Format::ParquetText)
         && out.is_none()
@@ -172,18 +174,19 @@ fn since(text: &str) -> Result<i64, String> {
 }
 
 impl Args {
-    /// Whether the rows go to a folder with one file per view.
+    /// Whether the command may write several views. Then `--out` is a folder with one file for each view.
     pub(super) fn is_several(&self) -> bool {
         self.views.is_some() || self.view.len() > 1
     }
 
-    /// The ids of the requested Patients.
+    /// Returns the ids of the requested Patients, without `Patient/`. `None` if `--patient` is not given.
     pub(super) fn patients(&self) -> Option<Vec<String>> {
         let id = |patient: &String| patient.strip_prefix("Patient/").unwrap_or(patient).to_owned();
         (!self.patient.is_empty()).then(|| self.patient.iter().map(id).collect())
     }
 
-    /// How rows are written.
+    /// Returns the format of the rows. Fails if `--text` is given without Parquet, or if Parquet would go to a
+    /// terminal.
     pub(super) fn format(&self) -> Result<Format, Failure> {
         let out = self.out.as_deref();
         let mut format = format_of(self.format, out.filter(|_| !self.is_several()), self.no_header);
@@ -205,7 +208,7 @@ impl Args {
         is_table(self.format, self.out.as_deref())
     }
 
-    /// The extension of the files of several views.
+    /// Returns the extension of the files of several views.
     pub(super) fn extension(&self) -> &'static str {
         match self.format {
             None | Some(FormatArgument::Csv) => "csv",
@@ -216,7 +219,8 @@ impl Args {
         }
     }
 
-    /// Whether to show progress: somebody can see it, and the rows go elsewhere.
+    /// Whether to show progress: standard error is a terminal, the program is not quiet, and the rows do not go to a
+    /// terminal.
     pub(super) fn shows_progress(&self) -> bool {
         is_watched() && (self.out.is_some() || !std::io::stdout().is_terminal())
     }

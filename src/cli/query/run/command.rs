@@ -1,11 +1,11 @@
-//! Decides where the resources of the views come from.
+//! Chooses the input of the views: a lake or files.
 
 use super::args::Args;
 use super::{files, lake, targets};
 use crate::cli::terminal::failure::Failure;
 use crate::lake::Lake;
 
-/// Runs the views.
+/// Runs the views over the chosen input.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     if arguments.explain.is_some() && arguments.data.is_none() {
         return Err(Failure::input(

@@ -14,7 +14,8 @@ use crate::cli::terminal::progress::Progress;
 use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Spare, Text};
 use crate::views::{Document, Format, Refused, SharedRows};
 
-/// The documents of files, and the refused input. `advance` gets the number of bytes read.
+/// Returns an iterator over the documents in the files, and the list that collects refused input. Calls `advance` with
+/// the number of bytes that each document took from its file.
 pub(in crate::cli) fn documents<A: Fn(u64) + Send + 'static>(
     paths: &[PathBuf],
     advance: A,
@@ -48,7 +49,7 @@ pub(in crate::cli) fn documents<A: Fn(u64) + Send + 'static>(
     Ok((documents, refused))
 }
 
-/// Runs the views.
+/// Runs the views over the files, writes their rows and prints the refused resources.
 pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Result<(), Failure> {
     let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
     let (documents, refused) = documents(&standard_input(&arguments.input), progress.advance())?;
@@ -65,17 +66,17 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     }
 }
 
-/// A text larger than this is alone in memory. The next text is read after the large one is dropped.
+/// The size in bytes above which a text is large, 16 MiB. While a large text is in memory, no further text is read.
 const LARGE: usize = 16 << 20;
 
-/// The number of large texts in memory.
+/// A counter of the large texts in memory.
 #[derive(Default)]
 struct Room {
     large: Mutex<usize>,
     freed: Condvar,
 }
 
-/// A guard: it counts as one large text until it is dropped.
+/// A guard that counts as one large text in memory until it is dropped.
 struct Taken(Arc<Room>);
 
 impl Room {
@@ -101,15 +102,15 @@ impl Drop for Taken {
     }
 }
 
-/// The end of the message about refused input: what happened to the rest.
+/// The end of the message about refused input. It says what happened to the other resources.
 const WRITTEN: &str = "the others' rows are written";
 
-/// A piece of an input file.
+/// A piece of an input file: one document, or several lines of NDJSON.
 pub(in crate::cli) struct Input {
     piece: Piece,
     refused: Arc<Refusals>,
     spare: Spare,
-    /// Held until the text is dropped.
+    /// The guard of a large text. It is dropped after the text.
     room: Option<Taken>,
 }
 
@@ -123,7 +124,7 @@ impl Drop for Input {
 }
 
 impl Input {
-    /// The file.
+    /// Returns the path of the input file.
     pub(in crate::cli) fn file(&self) -> &Path {
         &self.piece.file
     }
@@ -162,7 +163,7 @@ impl Document for Input {
     }
 }
 
-/// The refused input: the first few, their number, and the error that ended the input early.
+/// The refused input: the first refusals, the number of all, and the error that ended the input early.
 #[derive(Default)]
 pub(in crate::cli) struct Refusals {
     broken: Mutex<Option<IngestError>>,
@@ -183,7 +184,7 @@ impl Refusals {
         *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// Fails if the input ended early because of an error.
+    /// Fails if an error ended the input early. A second call succeeds, because the first one takes the error out.
     pub(in crate::cli) fn whole(&self) -> Result<(), Failure> {
         match self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(()),
@@ -191,7 +192,8 @@ impl Refusals {
         }
     }
 
-    /// Prints the refused resources. `rest` says what happened to the others.
+    /// Prints the first refusals, and fails with exit code 3 if any resource was refused. `rest` says in the message
+    /// what happened to the other resources.
     pub(in crate::cli) fn report(&self, rest: &str) -> Result<(), Failure> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));

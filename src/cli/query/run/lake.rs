@@ -1,4 +1,4 @@
-//! Views over a lake, or their plans. Views of one resource type share one scan.
+//! Runs views over a lake, or prints their plans. Views of one resource type share one scan.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Args, lake: &Lake, targets: &[Target], format: For
     Failure::all(failures)
 }
 
-/// Prints the plans. If their metrics are wanted, it runs the plans first and drops the rows.
+/// Prints the plans. For `--explain=analyze`, runs each plan first to measure it, and drops its rows.
 fn explain(targets: &[Target], plans: &[(Vec<usize>, SharedRun)], how: ExplainArgument) -> Result<(), Failure> {
     let mut failures = Vec::new();
     for (at, (places, run)) in plans.iter().enumerate() {
@@ -71,7 +71,7 @@ fn explain(targets: &[Target], plans: &[(Vec<usize>, SharedRun)], how: ExplainAr
     Failure::all(failures)
 }
 
-/// The indexes of the targets of each type, in the order of the type names.
+/// Returns for each resource type the indexes of its targets, in the order of the type names.
 fn by_type(targets: &[Target]) -> Vec<(TypeId, Vec<usize>)> {
     let mut by_type: BTreeMap<&str, (TypeId, Vec<usize>)> = BTreeMap::new();
     for (place, target) in targets.iter().enumerate() {

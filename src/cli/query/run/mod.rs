@@ -1,5 +1,5 @@
-//! `tabularium run`: ViewDefinitions over a lake or over files, as tables. Views of one resource type share one scan of
-//! the lake, and all views share one pass over files.
+//! `tabularium run`: writes the rows of ViewDefinitions over a lake or over files. Views of one resource type share
+//! one scan of the lake, and all views share one pass over files.
 
 mod args;
 mod command;

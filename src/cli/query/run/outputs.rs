@@ -1,4 +1,4 @@
-//! The outputs of several views.
+//! Writes the rows of several views, each to its own output.
 
 use super::targets::Target;
 use crate::cli::terminal::failure::{Failure, warn};
@@ -6,10 +6,10 @@ use crate::cli::terminal::progress::Progress;
 use crate::cli::terminal::sink::{Sink, Stop};
 use crate::views::{Event, RunError, TextColumn};
 
-/// The outputs of some of the targets.
+/// The outputs of those targets that run together.
 pub(super) struct Outputs<'t> {
     targets: &'t [Target],
-    /// The targets' indexes, in the order of the views.
+    /// The index in `targets` of each view of the run.
     places: Vec<usize>,
     sinks: Vec<Sink>,
     /// The number of rows of each output.
@@ -17,7 +17,8 @@ pub(super) struct Outputs<'t> {
 }
 
 impl<'t> Outputs<'t> {
-    /// If `is_table`, rows arrive as CSV with a header and are written as tables for people.
+    /// Opens the output of each target in `places`. If `is_table`, the rows arrive as CSV with a header and are
+    /// written as tables for people.
     pub(super) fn new(targets: &'t [Target], places: Vec<usize>, is_table: bool) -> Result<Outputs<'t>, Failure> {
         let sink = |place: &usize| {
             let sink = Sink::at(targets[*place].out.as_deref())?;
@@ -31,8 +32,10 @@ impl<'t> Outputs<'t> {
         })
     }
 
-    /// Writes the events. Files get their names after all views have finished and `whole` reports complete input.
-    /// Returns the failures of single views, with errors from `named`. Any other failure ends all views.
+    /// Writes the rows of all views. Files get their names at the end, after all views have finished and `whole` has
+    /// returned `Ok`. Returns the failures of single views; `named` adds the resource that caused the error. Any other
+    /// failure ends all views. If the reader of standard output closes it, the function returns at once: `whole` and
+    /// `named` are not called, and no file gets its name.
     pub(super) fn write(
         &mut self,
         events: impl Iterator<Item = Result<Event, RunError>>,
@@ -93,7 +96,8 @@ impl<'t> Outputs<'t> {
     }
 }
 
-/// The failure of a view without rows.
+/// Converts the error of a view. The exit code is 3 if the view is too costly, 2 if the view is wrong, and 1 for other
+/// errors.
 pub(super) fn failure(target: &Target, error: RunError) -> Failure {
     let message = format!("{}: {error}", target.file.display());
     match error {

@@ -1,4 +1,4 @@
-//! Selects resources of files by `--patient` and `--since`, from their JSON.
+//! Selects resources in files by `--patient` and `--since`, from their JSON.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,13 +11,13 @@ use crate::fhir::temporal::Temporal;
 use crate::ingest;
 use crate::views::Pick;
 
-/// The selection of resources.
+/// The selection by Patient and by time.
 struct Asked {
     patients: Option<HashSet<String>>,
     since: Option<i64>,
 }
 
-/// The selection that the arguments describe. `None` if they select all resources.
+/// Returns the selection that the arguments describe. `None` if they select all resources.
 pub(super) fn pick(arguments: &Args) -> Option<Arc<dyn Pick>> {
     let asked = Asked {
         patients: arguments.patients().map(|patients| patients.into_iter().collect()),
@@ -26,7 +26,7 @@ pub(super) fn pick(arguments: &Args) -> Option<Arc<dyn Pick>> {
     (asked.patients.is_some() || asked.since.is_some()).then(|| Arc::new(asked) as Arc<dyn Pick>)
 }
 
-/// The text of the reference: references in files are not resolved.
+/// Returns a reference as it is written, because references in files are not resolved.
 fn as_it_stands(reference: Value<'_>) -> Option<String> {
     reference.as_str().map(Cow::into_owned)
 }

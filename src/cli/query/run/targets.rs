@@ -1,4 +1,5 @@
-//! The views to run, and the destinations of their rows. Reports every fault that can be found before a row is read.
+//! Loads the views to run, and chooses where their rows go. Reports every fault that can be found before a row is
+//! read.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,14 +14,14 @@ use crate::views::{Format, View};
 
 /// A view and the destination of its rows.
 pub(super) struct Target {
-    /// The file that defines it, for messages.
+    /// The file that defines the view, or the resource type on the command line, for messages.
     pub(super) file: PathBuf,
     pub(super) view: Arc<View>,
-    /// The file to write; `None` for standard output.
+    /// The file for the rows. `None` for standard output.
     pub(super) out: Option<PathBuf>,
 }
 
-/// Loads the requested views. The error names every faulty one.
+/// Loads the requested views and creates the output folder. The error lists every faulty view.
 pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     let several = "several views need a folder to go to";
     if !arguments.column.is_empty() {
@@ -68,7 +69,7 @@ pub(super) fn load(arguments: &Args) -> Result<Vec<Target>, Failure> {
     Ok(targets.map(|((file, view), out)| Target { file, view, out }).collect())
 }
 
-/// The one view of the columns on the command line.
+/// Builds the single view from the columns on the command line.
 fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
     let [resource_type] = arguments.view.as_slice() else {
         return Err(Failure::input(
@@ -95,13 +96,13 @@ fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
     }])
 }
 
-/// Whether a path is no folder and has the extension of a file of rows.
+/// Whether the path has an extension of an output format and is not a folder.
 fn is_table_file(path: &Path) -> bool {
     let extension = path.extension().map(|extension| extension.to_string_lossy());
     extension.is_some_and(|extension| Format::parse(&extension).is_some()) && !path.is_dir()
 }
 
-/// The definitions in a folder, by name.
+/// Returns the `.json` files in a folder that are not hidden, sorted by path. Fails if there are none.
 pub(in crate::cli) fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", folder.display()));
     let mut found = Vec::new();
@@ -121,7 +122,8 @@ pub(in crate::cli) fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure
     }
 }
 
-/// A file's view. Warnings are printed if they may concern the rows. `strict` refuses JSON's names.
+/// Reads the view in a file. Prints the warnings that may concern the rows. With `strict`, JSON's names such as
+/// `valueCoding` are errors.
 pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, strict: bool) -> Result<View, Failure> {
     let text = definition::read(file)?;
     let checked = if strict {
@@ -142,13 +144,13 @@ pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, s
         .map_err(|_| Failure::input(format!("{}: it cannot be run", file.display())))
 }
 
-/// A path in the folder for each view, named after the view's file.
+/// Returns a path in the folder for each view, named after the view's file. Fails if two views get the same path.
 fn outs(folder: &Path, files: &[PathBuf], extension: &str) -> Result<Vec<Option<PathBuf>>, Failure> {
     let mut taken: HashMap<String, &Path> = HashMap::new();
     let mut outs = Vec::new();
     for file in files {
         let name = format!("{}.{extension}", stem(file));
-        // Some file systems ignore case.
+        // Some file systems ignore case, so names are compared in lower case.
         if let Some(before) = taken.insert(name.to_lowercase(), file) {
             return Err(Failure::input(format!(
                 "{} and {} would both be written to {}; rename one of them",
@@ -162,7 +164,7 @@ fn outs(folder: &Path, files: &[PathBuf], extension: &str) -> Result<Vec<Option<
     Ok(outs)
 }
 
-/// The name of a definition: its file name without `.json` and `.view`.
+/// Returns the name of a view: its file name without `.json` and `.view`.
 pub(in crate::cli) fn stem(file: &Path) -> String {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let cut = |name: &str, end: &str| {
@@ -174,7 +176,7 @@ pub(in crate::cli) fn stem(file: &Path) -> String {
     cut(&name, ".view").unwrap_or(name)
 }
 
-/// Rows must not overwrite a view, an input, or anything in the lake.
+/// Fails if rows would overwrite a view or an input, or be written into the lake.
 pub(in crate::cli) fn keep_apart(
     data: Option<&Path>,
     input: &[PathBuf],
@@ -198,7 +200,7 @@ pub(in crate::cli) fn keep_apart(
     let known = |files: &[PathBuf]| files.iter().filter_map(|file| file.canonicalize().ok()).collect();
     refuse(&known(files), "a view")?;
     if !there.is_empty() && !input.is_empty() {
-        // Reading the input reports a missing file.
+        // An error is ignored here, because reading the input reports it.
         refuse(&known(&ingest::find(input).unwrap_or_default()), "an input")?;
     }
     let Some(lake) = data.and_then(|data| data.canonicalize().ok()) else {

@@ -1,4 +1,4 @@
-//! `tabularium describe`: the contents of the columns of a table or of a view.
+//! `tabularium describe`: describes the columns of a table or of a view.
 
 use std::collections::HashSet;
 use std::io::IsTerminal;
@@ -19,11 +19,11 @@ use crate::cli::terminal::table::Table;
 use crate::fhir::TypeId;
 use crate::views::View;
 
-/// The maximum number of distinct values that are counted. A column may have more.
+/// The maximum number of distinct values that are counted for a column.
 const COUNTED: usize = 10_000;
-/// The maximum size in bytes of the values that are kept to count distinct ones.
+/// The maximum size in bytes of the distinct values that are kept for a column, 16 MiB.
 const KEPT: usize = 16 << 20;
-/// The number of shown values, and the maximum length of each.
+/// The maximum number of examples for a column, and of characters in each.
 const EXAMPLES: usize = 3;
 const LETTERS: usize = 40;
 
@@ -51,13 +51,13 @@ pub(in crate::cli) struct DescribeArgs {
     terminology: TerminologyArgument,
 }
 
-/// The contents of one column.
+/// The counts and examples of one column.
 #[derive(Default)]
 struct Held {
     filled: u64,
     distinct: HashSet<String>,
     bytes: usize,
-    /// Whether there are more distinct values than counted.
+    /// Whether there are distinct values that were not counted because of a limit.
     more: bool,
     examples: Vec<String>,
 }
@@ -87,7 +87,8 @@ impl Held {
     }
 }
 
-/// Describes the columns of a table or a view.
+/// Reads the rows, and prints for each column the type, the share of rows with a value, the number of distinct values,
+/// and examples.
 pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     let lake = arguments.lake.open()?;
     let (view, type_id) = view(&arguments)?;
@@ -141,7 +142,7 @@ pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The view to describe, and the resource type if its columns are elements.
+/// Returns the view to describe. The resource type is `Some` if the view was built from the elements of that type.
 fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
     let terminology = arguments.terminology.load(Some(&arguments.lake.data))?;
     let file = Path::new(&arguments.what);
@@ -161,11 +162,11 @@ fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
     Ok((view, Some(type_id)))
 }
 
-/// The share of rows with a value, as a percentage.
+/// Formats the share of rows with a value as a percentage.
 fn share(filled: u64, total: u64) -> String {
     match (filled, total) {
         (filled, total) if filled == total => "100%".to_owned(),
-        // A small part is not shown as 0%, and an incomplete column not as 100%.
+        // A small share is not shown as 0%, and an incomplete column not as 100%.
         (filled, total) => format!("{:.1}%", (filled as f64 / total as f64 * 100.0).clamp(0.1, 99.9)),
     }
 }

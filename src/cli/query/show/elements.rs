@@ -1,9 +1,10 @@
-//! Elements as text: for each element, the FHIRPath expression of the value that people expect.
+//! Columns for the elements of a resource type. Each column is a FHIRPath expression that gives one value for people
+//! to read.
 
 use crate::cli::query::inline::TypedColumn;
 use crate::fhir::{Element, Kind, TypeId, facts};
 
-/// Elements that are about the record, not about its subject.
+/// Elements that describe the record itself and not its subject. They get no column.
 const LEFT_OUT: [&str; 8] = [
     "meta",
     "implicitRules",
@@ -15,7 +16,7 @@ const LEFT_OUT: [&str; 8] = [
     "link",
 ];
 
-/// The elements of a resource type that can be shown, in R4's order.
+/// Returns a column for each element that can be shown: `id` first, then the others in R4's order.
 pub(super) fn columns(type_id: TypeId) -> Vec<TypedColumn> {
     let mut elements: Vec<&Element> = facts().get(type_id).elements.iter().collect();
     elements.sort_by_key(|element| (element.name != "id", element.ordinal));
@@ -23,7 +24,8 @@ pub(super) fn columns(type_id: TypeId) -> Vec<TypedColumn> {
     shown.filter_map(column).collect()
 }
 
-/// The column that shows the element of this name.
+/// Returns the column for the element of this name. `None` if the type has no such element, or if the element cannot
+/// be shown.
 pub(super) fn named(type_id: TypeId, name: &str) -> Option<TypedColumn> {
     facts()
         .get(type_id)
@@ -33,7 +35,8 @@ pub(super) fn named(type_id: TypeId, name: &str) -> Option<TypedColumn> {
         .and_then(column)
 }
 
-/// The types that an element may have, as R4 writes them.
+/// Returns the names of the types that an element may have, as R4 writes them. If there are more than three, only the
+/// first two are listed.
 pub(super) fn types(type_id: TypeId, name: &str) -> Option<String> {
     let element = facts()
         .get(type_id)
@@ -84,7 +87,8 @@ fn column(element: &Element) -> Option<TypedColumn> {
     .filter(|column| column.path != "{}")
 }
 
-/// The expression that shows an item of this type. `None` if no single part represents the whole item.
+/// Returns the expression of the text that stands for an item of this type, such as the display of a Coding. `None` if
+/// no single text stands for it.
 fn text(item: &str, type_id: TypeId) -> Option<String> {
     let def = facts().get(type_id);
     if let Kind::Primitive(_) = def.kind {

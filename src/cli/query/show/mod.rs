@@ -1,4 +1,5 @@
-//! `tabularium show` and `tabularium describe`: views of a table without a ViewDefinition.
+//! `tabularium show` and `tabularium describe`: print the rows of a table, and describe the columns of a table or a
+//! view.
 
 mod describe;
 mod elements;

@@ -1,4 +1,4 @@
-//! `tabularium show`: the first rows of a table.
+//! `tabularium show`: prints the first rows of a table.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(in crate::cli) struct ShowArgs {
     terminology: TerminologyArgument,
 }
 
-/// Shows the first rows of a table.
+/// Prints the first rows of a table. Without a table, lists the tables.
 pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
     let lake = arguments.lake.open()?;
     let Some(name) = &arguments.table else {
@@ -78,7 +78,7 @@ pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
     found.truncate(arguments.limit);
     let kept: Vec<usize> = (0..names.len()).filter(|at| chosen || is_filled(&found, *at)).collect();
     let widest = std::io::stdout().is_terminal().then(width);
-    // More columns than fit would be too narrow to read.
+    // Each column needs about 12 characters. More columns would be too narrow to read.
     let fitting = match widest {
         Some(widest) if !chosen => kept.iter().copied().take((widest / 12).max(1)).collect(),
         _ => kept.clone(),
@@ -111,7 +111,7 @@ fn is_filled(rows: &[Vec<String>], at: usize) -> bool {
     rows.is_empty() || rows.iter().any(|row| !row[at].is_empty())
 }
 
-/// The columns to show, and whether the user chose them.
+/// Returns the columns to show, and whether the user chose them with `--columns`.
 fn columns(arguments: &ShowArgs, type_id: TypeId) -> Result<(Vec<TypedColumn>, bool), Failure> {
     if arguments.columns.is_empty() {
         return Ok((elements::columns(type_id), false));

@@ -1,4 +1,4 @@
-//! The rows of one view over a lake, as texts.
+//! Reads the rows of one view over a lake, as strings or as JSON.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::cli::terminal::failure::Failure;
 use crate::lake::{Lake, Scope};
 use crate::views::{Event, Format, Resources, RunError, SharedRun, View};
 
-/// Passes every row to `take`, in the order of the table.
+/// Passes the cells of each row to `take`, in the order of the table.
 pub(super) fn read(
     lake: &Lake,
     scope: &Arc<Scope>,
@@ -38,7 +38,7 @@ pub(super) fn read(
     named(&run, failure)
 }
 
-/// The rows as JSON.
+/// Returns the rows as a JSON array.
 pub(super) fn json(lake: &Lake, scope: &Arc<Scope>, view: Arc<View>, limit: Option<usize>) -> Result<String, Failure> {
     let mut text = Vec::new();
     let run = planned(lake, scope, view, limit)?;
@@ -68,7 +68,7 @@ fn planned(lake: &Lake, scope: &Arc<Scope>, view: Arc<View>, limit: Option<usize
     futures::executor::block_on(SharedRun::new(&table, vec![view], &resources, limit)).map_err(failed)
 }
 
-/// The error of the view with the resource that caused it, after all rows were read.
+/// Returns the failure for the error of a run, if there is one. The message says which resource caused the error.
 fn named(run: &SharedRun, failure: Option<RunError>) -> Result<(), Failure> {
     match failure {
         Some(error) => Err(failed(run.named(0, error))),

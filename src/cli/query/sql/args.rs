@@ -54,11 +54,11 @@ pub(in crate::cli) struct Args {
     pub(super) explain: Option<ExplainArgument>,
 }
 
-/// The maximum size of a statement in bytes. Written ones are far smaller.
+/// The maximum size of a statement in a file, in bytes. Real statements are far smaller.
 const MAX_BYTES: u64 = 16 << 20;
 
 impl Args {
-    /// The statement.
+    /// Returns the statement, from the command line, a file or standard input.
     pub(super) fn statement(&self) -> Result<String, Failure> {
         use std::io::Read;
 
@@ -84,7 +84,7 @@ impl Args {
         is_table(self.format, self.out.as_deref())
     }
 
-    /// How rows are written.
+    /// Returns the format of the rows. Fails if Parquet would go to a terminal.
     pub(super) fn format(&self) -> Result<Format, Failure> {
         let out = self.out.as_deref();
         refuse_on_terminal(format_of(self.format, out, self.no_header), out, self.explain.is_some())

@@ -1,4 +1,4 @@
-//! `tabularium sql`: statements over the lake's tables and over views.
+//! `tabularium sql`: runs a statement over the tables of a lake and over views.
 
 mod args;
 mod statement;

@@ -13,14 +13,14 @@ use crate::cli::terminal::sink::{Sink, Stop};
 use crate::sql::{Options, Query, Session, SqlError, Writer};
 use crate::views::{Format, View};
 
-/// The stack size of threads that plan and compute a statement. DataFusion walks chains of operators by recursion, as
-/// deep as the limits of `crate::sql` allow.
+/// The stack size in bytes of the threads that plan and run a statement, 64 MiB. DataFusion walks chains of operators
+/// by recursion, as deep as the limits of `crate::sql` allow.
 const STACK: usize = 64 << 20;
 
-/// How long an error waits for an interrupt that the program has received and not yet handled.
+/// The time to wait after an error for a Ctrl-C that the process has received and not yet handled.
 const INTERRUPT: Duration = Duration::from_millis(20);
 
-/// Answers the statement, on a thread with a stack of its own.
+/// Runs the statement on a thread with a larger stack.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let running = std::thread::Builder::new()
         .name("sql".to_owned())
@@ -56,19 +56,20 @@ fn run_here(arguments: Args) -> Result<(), Failure> {
         let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
         let stopped = || Failure::stopped("stopped before the end; no file is left of the result");
         let answered = tokio::select! {
-            // Checked before the work begins, and between any two batches.
+            // `biased` checks for Ctrl-C first: before the work begins, and between any two batches.
             biased;
             _ = &mut interrupted => return Err(stopped()),
             answered = answer(&arguments, &session, &statement, format) => answered,
         };
         let Err(failure) = answered else { return Ok(()) };
-        // An interrupt from before the error may arrive only now. It counts more than the error.
+        // Ctrl-C that came before the error may be reported only now. It takes precedence over the error.
         match tokio::time::timeout(INTERRUPT, interrupted).await {
             Ok(_) => Err(stopped()),
             Err(_) => Err(failure),
         }
     });
-    // Computing tasks end at their next pause, and their spill files with them.
+    // Waits at most 5 seconds for running tasks. A task ends when it next yields, and its temporary files are then
+    // deleted.
     runtime.shutdown_timeout(Duration::from_secs(5));
     answered
 }
@@ -102,7 +103,7 @@ async fn write(query: &Query, sink: &mut Sink, format: Format) -> Result<usize, 
     let failed = |error: SqlError| Stop::Failed(failure(error));
     let (mut writer, head) = Writer::new(format, &query.schema()).map_err(failed)?;
     let mut rows = Box::pin(query.rows().map_err(failed)?);
-    // A statement that fails before its first row prints nothing to standard output.
+    // Reads the first batch before writing, so that a statement that fails early prints nothing.
     let mut next = rows.next().await.transpose().map_err(failed)?;
     sink.write(&head)?;
     let mut count = 0;
@@ -117,7 +118,7 @@ async fn write(query: &Query, sink: &mut Sink, format: Format) -> Result<usize, 
     Ok(count)
 }
 
-/// The views of the folder, each with its file. Every faulty one is named.
+/// Returns the views of the folder, each with its file. The error lists every faulty view.
 fn views(arguments: &Args) -> Result<Vec<(PathBuf, Arc<View>)>, Failure> {
     let Some(folder) = &arguments.views else {
         return Ok(Vec::new());

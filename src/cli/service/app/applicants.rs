@@ -1,4 +1,4 @@
-//! `app applicants`: the applications for access.
+//! `app applicants`: lists the requests for access that came by `POST /apply`.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Prints the list.
+/// Prints the newest requests.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let mut list = Vec::new();
@@ -47,13 +47,13 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One applicant, with one line for each field. A field of several lines keeps its lines.
+/// Formats one request: its id and time, and then each field. A field with several lines keeps its line breaks.
 fn text(id: &str, at: &str, fields: &Map<String, Value>) -> String {
     let mut text = format!("{id}, {at}\n");
     for (name, value) in fields {
         for (at, line) in value.as_str().unwrap_or_default().lines().enumerate() {
             let name = if at == 0 { name } else { "" };
-            // Writing to a String does not fail.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(text, "  {name:<8}  {}", plain(line));
         }
     }

@@ -1,4 +1,4 @@
-//! Changes of an application: redirect URIs, origins, the frequency of syncs.
+//! Changes an application: its redirect URIs, its origins, and how often its records are synced.
 
 use std::path::PathBuf;
 
@@ -119,7 +119,7 @@ pub(super) fn set_sync(SyncArgs { of, frequency }: &SyncArgs) -> Result<(), Fail
 }
 
 impl Of {
-    /// Prints that an address is registered, and whether it was registered before.
+    /// Prints that an address is registered, or with `new` false, that it was registered before.
     fn added(&self, key: &str, address: &str, new: bool) {
         if self.json {
             println!("{:#}", json!({"id": self.id, key: address, "added": new}));
@@ -131,7 +131,7 @@ impl Of {
         );
     }
 
-    /// Prints that an address was removed. It is an error if the address was not registered.
+    /// Prints that an address was removed. Fails if the address was not registered.
     fn removed(&self, was: bool, (what, key): (&str, &str), address: &str) -> Result<(), Failure> {
         if !was {
             return Err(Failure::input(format!("{} has no {what} {address:?}", self.id)));

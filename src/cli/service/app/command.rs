@@ -1,4 +1,4 @@
-//! Maps subcommands to their code.
+//! Runs the subcommands of `tabularium app`.
 
 use clap::Subcommand;
 
@@ -29,7 +29,7 @@ enum Command {
     Applicants(applicants::Args),
 }
 
-/// Carries the subcommand out.
+/// Runs the subcommand.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
         Command::Create(arguments) => create::run(arguments),

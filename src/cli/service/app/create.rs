@@ -1,5 +1,5 @@
-//! `app create`: registers an application and shows its keys. The secrets are shown only once. Also creates tokens with
-//! which applications register themselves.
+//! `app create`: registers an application and prints its keys. Also `app registration-token`: creates a token with
+//! which an application can register itself.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,7 @@ pub(super) struct TokenArgs {
     json: bool,
 }
 
-/// `off`, `daily`, `weekly` or `monthly`.
+/// Parses `off`, `daily`, `weekly` or `monthly`.
 pub(super) fn frequency(text: &str) -> Result<SyncFrequency, String> {
     SyncFrequency::named(text).ok_or_else(|| "it is off, daily, weekly or monthly".to_owned())
 }
@@ -99,7 +99,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes an initial access token and prints it.
+/// Creates an initial access token for registration, and prints it.
 pub(super) fn registration_token(arguments: &TokenArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let token = store.registration_tokens().create(Actor::Operator).map_err(refused)?;

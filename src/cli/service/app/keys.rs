@@ -1,4 +1,4 @@
-//! `app rotate-keys`: a new key pair for a mode. Also the display of key pairs.
+//! `app rotate-keys`: creates a new key pair for one mode. Also formats key pairs for other commands.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::cli::terminal::columns::{lined_up, time};
 use crate::cli::terminal::failure::Failure;
 use crate::consent::{Actor, NewKeys};
 
-/// The note beside printed secrets.
+/// The note below printed secret keys.
 pub(super) const SHOWN_ONCE: &str = "Secret keys are shown only once.";
 
 /// Make a new key pair for one mode
@@ -35,7 +35,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Makes the keys and prints them.
+/// Creates the keys and prints them.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let grace = i64::from(arguments.grace) * 3_600;
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Key pairs as a table.
+/// Formats key pairs as a table.
 pub(super) fn format_table(keys: &[NewKeys]) -> String {
     let rows: Vec<[String; 3]> = keys
         .iter()
@@ -73,7 +73,7 @@ pub(super) fn format_table(keys: &[NewKeys]) -> String {
     lined_up(["mode", "publishable key", "secret key"], &rows)
 }
 
-/// A key pair for programs.
+/// Returns a key pair as JSON.
 pub(super) fn json(keys: &NewKeys) -> Value {
     json!({"mode": keys.mode.schema(), "publishableKey": keys.publishable, "secretKey": keys.secret})
 }

@@ -1,4 +1,4 @@
-//! `app list`.
+//! `app list`: lists the applications.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Prints the list.
+/// Prints the list, as text or as JSON.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let applications = open(&arguments.data)?.applications().all().map_err(Failure::other)?;
     if arguments.json {
@@ -38,7 +38,7 @@ fn text(application: &Application) -> String {
     let mut text = String::new();
     let made = time(application.created_at);
     let (id, name, sync) = (&application.id, plain(&application.name), application.sync_frequency);
-    // Writing to a String does not fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(text, "{id} ({name}), made {made}, sync {sync}");
     for key in &application.keys {
         let until = key.retired_at.map(|at| format!(", until {}", time(at)));

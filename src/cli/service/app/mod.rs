@@ -1,4 +1,4 @@
-//! `tabularium app`: applications, their keys and their addresses.
+//! `tabularium app`: registers and changes applications, their keys and their addresses.
 
 mod applicants;
 mod change;

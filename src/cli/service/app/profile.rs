@@ -1,4 +1,4 @@
-//! The facts about an application that patients see besides its name: options of `app create`, and `app set`.
+//! What patients see of an application besides its name: the options of `app create`, and the command `app set`.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,8 @@ pub(super) struct SetArgs {
 }
 
 impl ProfileArgs {
-    /// Reads the logo. This happens before anything is changed.
+    /// Reads the file of `--logo`. `None` if the option is not given. Callers do this before they change the
+    /// application.
     pub(super) fn logo(&self) -> Result<Option<Logo>, Failure> {
         let Some(path) = &self.logo else { return Ok(None) };
         let bytes =
@@ -59,7 +60,7 @@ impl ProfileArgs {
         Logo::new(bytes).map(Some).map_err(refused)
     }
 
-    /// Sets the options that are given.
+    /// Stores the values of the given options. For `logo`, `None` changes nothing and `Some(None)` removes the logo.
     pub(super) fn apply(&self, store: &Store, id: &str, logo: Option<Option<&Logo>>) -> Result<(), Failure> {
         let change = ApplicationChange {
             purpose: self.purpose.as_deref(),
@@ -79,7 +80,7 @@ impl ProfileArgs {
     }
 }
 
-/// Sets the profile, and prints what patients see.
+/// Stores the given values, and prints what patients now see.
 pub(super) fn set(arguments: &SetArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let logo = arguments.profile.logo()?;

@@ -1,4 +1,4 @@
-//! `tabularium demo`: a served lake of made-up people, and organizations to connect to, in one command.
+//! `tabularium demo`: serves a lake of generated people, and organizations to connect to, with one command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,9 +29,9 @@ use crate::search::{Engine, Handling, Request};
 use crate::sync::Settings;
 use crate::terminology::Terminology;
 
-/// The folder for generated records before their import.
+/// The name of the folder for generated records. It is in the data folder.
 const POPULATION: &str = "population";
-/// A blood pressure. Most people of the population have one.
+/// The LOINC code of blood pressures, as a search value. Most generated people have a blood pressure.
 const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
 
 /// Generate made-up people and serve them, with addresses to open and lines to paste
@@ -59,7 +59,7 @@ pub(in crate::cli) struct Args {
     rates: RateArgs,
 }
 
-/// Creates the lake if there is none, prints example requests, and serves until told to stop.
+/// Generates people if the lake has none, prints example requests, and serves until a signal stops the server.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let Args {
         listen: address,
@@ -69,7 +69,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         pages,
         rates,
     } = arguments;
-    // Refuse bad input before generating people.
+    // Checks the input before generating people.
     let pages = pages.pages()?;
     let (listener, base_url) = listen(&address, "--listen")?;
     let (sandbox, sandbox_url) = playground::listen(sandbox_listen.as_deref())?;
@@ -96,11 +96,11 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
         console: console::sign_in_address(&store, &base_url)?,
     };
-    // The user may paste the lines below at once, and a token is made for this address.
+    // The user may paste the printed commands at once, so the address for which they make a token is stored first.
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();
-    // Requests are logged only with RUST_LOG, because they would hide the lines above.
+    // Without RUST_LOG, requests are not logged, because they would push the printed text off the screen.
     logging::start_with(LogFormat::Text, "info,tabularium::http::server::frame=warn");
     serve(
         listener,
@@ -116,7 +116,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             },
             explain: false,
             console: true,
-            // The sandbox's organizations are on this machine.
+            // `true` allows private addresses, because the sandbox's organizations are on this machine.
             sources: sources(true)?,
             pages,
         },
@@ -128,7 +128,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     )
 }
 
-/// How many live Patients the lake holds.
+/// Returns the number of live Patients in the lake.
 fn people(lake: &Lake) -> Result<u64, Failure> {
     let info = lake.info().map_err(Failure::other)?;
     let patients = info
@@ -142,7 +142,7 @@ fn people(lake: &Lake) -> Result<u64, Failure> {
 fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
     let folder = data.join(POPULATION);
     if folder.exists() {
-        // An interrupted run left this before its import.
+        // An earlier run left the folder and did not complete its import.
         std::fs::remove_dir_all(&folder).map_err(Failure::other)?;
     }
     let bar = bar("making people up", "{human_pos}/{human_len}", patients);
@@ -173,7 +173,7 @@ fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
     }
 }
 
-/// A progress bar on standard error, only if that is a terminal.
+/// Returns a progress bar on standard error. It is hidden if that is no terminal or the program is quiet.
 fn bar(what: &'static str, numbers: &str, length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{msg:17}} {{bar:40}} {numbers}"));
     quietly(ProgressBar::new(length))
@@ -181,7 +181,7 @@ fn bar(what: &'static str, numbers: &str, length: u64) -> ProgressBar {
         .with_message(what)
 }
 
-/// The person with the most recent blood pressure.
+/// Returns the id of the Patient with the most recent blood pressure. Fails if there is none.
 fn somebody(engine: &Engine, lake: &Lake, scope: &Arc<Scope>) -> Result<String, Failure> {
     let type_id = facts()
         .lookup("Observation")

@@ -1,18 +1,18 @@
-//! The demo's text for a newcomer: addresses, and lines to paste.
+//! The text that the demo prints: addresses to open, and commands to paste.
 
 use std::path::Path;
 
 use super::playground::Playground;
 use crate::sandbox::payer::PASSWORD;
 
-/// The values in the demo's text for a newcomer.
+/// The values in the demo's text. `Display` writes the text.
 pub(super) struct Guide<'a> {
     pub(super) base_url: &'a str,
     pub(super) data: &'a Path,
     pub(super) people: u64,
     pub(super) person: &'a str,
     pub(super) playground: Playground,
-    /// The address where an operator signs in.
+    /// The address at which an operator signs in to the console.
     pub(super) console: String,
 }
 
@@ -59,7 +59,7 @@ impl std::fmt::Display for Guide<'_> {
     }
 }
 
-/// The program's name or path for a shell.
+/// Returns the name or path with which the program was started, quoted for a shell.
 fn program() -> String {
     let name = std::env::args_os()
         .next()
@@ -67,13 +67,13 @@ fn program() -> String {
     quoted(&name.unwrap_or_else(|| "tabularium".to_owned()))
 }
 
-/// A word, quoted for a shell if needed.
+/// Quotes a word for a shell, if needed.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
     } else {
-        // A single quote ends a shell's quoted text, so it is written outside of it.
+        // A quote inside the word ends the quoted text, is written with a backslash, and begins the quoted text again.
         format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

@@ -1,4 +1,4 @@
-//! `tabularium demo`: the records, the sandbox beside the service, and the text for a newcomer.
+//! `tabularium demo`: serves generated records and a sandbox, and prints a text for newcomers.
 
 mod command;
 mod guide;

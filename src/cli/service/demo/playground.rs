@@ -1,5 +1,6 @@
-//! The playground of the demo: a sandbox on its own port, its organizations in the directory of test mode, and a sample
-//! application with keys of that mode. A repeated run leaves one of each, at the current addresses.
+//! Starts the demo's sandbox on its own port. Stores its organizations in the directory of test mode, and registers a
+//! sample application with keys of that mode. A repeated run updates the addresses in these entries and adds no
+//! duplicates.
 
 use std::net::TcpListener;
 
@@ -15,31 +16,33 @@ use crate::sandbox::payer::{self, CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS,
 
 /// The sample application's id.
 const SAMPLE: &str = "sample";
-/// The application's purpose, which patients read. It has no links, because these must be https.
+/// The purpose of the sample application, which patients read. The application has no links to a privacy policy or
+/// terms, because these must be https.
 const PURPOSE: &str = "It shows you your records in one place.";
 /// The code of the sandbox's identity provider.
 const PROVIDER: &str = "TRUENAME";
-/// A year in seconds: how long a connection to Lakeshore may last.
+/// One year in seconds: the maximum duration of an authorization at the organization Lakeshore.
 const YEAR: i64 = 365 * 86_400;
 
 /// The default address of the sandbox.
 const ADDRESS: &str = "127.0.0.1:8081";
-/// The option that sets the address.
+/// The option that sets the address of the sandbox.
 const OPTION: &str = "--sandbox-listen";
-/// The maximum number of people in a sandbox.
+/// The maximum number of people in the sandbox.
 const MAX_PEOPLE: u64 = 100_000;
-/// The seed of the sandbox and of its population.
+/// The seed of the demo's population and of the sandbox. Both therefore have the same people.
 pub(super) const SEED: u64 = 1;
 
-/// The facts about the sandbox that a newcomer needs.
+/// The address of the sandbox and a login, which the demo prints.
 pub(in crate::cli) struct Playground {
     /// The sandbox's address.
     pub(in crate::cli) sandbox: String,
-    /// The login of a person in the sandbox.
+    /// The user name of a person in the sandbox.
     pub(in crate::cli) user: String,
 }
 
-/// Binds the sandbox's port: the given one, else the default one, else any free one.
+/// Binds the port of the sandbox. If no address is given, binds the default one, or a free port if that fails. Returns
+/// the listener and its `http` address.
 pub(in crate::cli) fn listen(address: Option<&str>) -> Result<(TcpListener, String), Failure> {
     match address {
         Some(address) => listen_on(address, OPTION),
@@ -47,7 +50,8 @@ pub(in crate::cli) fn listen(address: Option<&str>) -> Result<(TcpListener, Stri
     }
 }
 
-/// Registers everything and starts the sandbox, which runs as long as the process.
+/// Registers the organizations and the sample application, and starts the sandbox on a thread. The sandbox runs as
+/// long as the process.
 pub(in crate::cli) fn open(
     store: &Store,
     service: &str,
@@ -90,8 +94,8 @@ pub(in crate::cli) fn open(
     })
 }
 
-/// Lists the organizations of the sandbox at `sandbox`, and registers the sample application that it serves. Returns
-/// the application's settings.
+/// Stores the organizations, the identity provider and the record locator of the sandbox at address `sandbox`.
+/// Registers the sample application, which the sandbox serves, and returns the application's settings.
 fn register(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Failure> {
     for organization in ORGANIZATIONS {
         list(store, organization, sandbox)?;
@@ -115,7 +119,7 @@ fn register(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, 
     sample(store, service, sandbox)
 }
 
-/// Puts an organization and its endpoint into the directory.
+/// Stores an organization and its endpoint in the directory of test mode.
 fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Result<(), Failure> {
     let id = format!("sandbox-{}", organization.id);
     let facility = organization.kind == Kind::Facility;
@@ -190,7 +194,8 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
     Ok(())
 }
 
-/// Registers the sample application. If it exists, gives it new keys, because the old secrets are not stored.
+/// Registers the sample application. If it exists, updates its addresses and gives it new keys, because the secrets of
+/// the old keys are not stored.
 fn sample(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Failure> {
     let redirect_uris = [format!("{sandbox}/app/callback"), format!("{sandbox}/app/code")];
     let origins = [sandbox.to_owned()];

@@ -1,4 +1,4 @@
-//! `endpoint add`: adds a source by the address of its SMART configuration, which it reads first.
+//! `endpoint add`: reads a source's SMART configuration and adds the source to the directory.
 
 use std::path::PathBuf;
 
@@ -95,7 +95,7 @@ fn authorization_type(text: &str) -> Result<AuthorizationType, String> {
     authorization_type.ok_or_else(|| "it is oauth, credentials, ial1 or ial2".to_owned())
 }
 
-/// Refuses a portal with lasting access: patients sign in to a portal each time.
+/// Fails if a portal is given lasting access, because patients sign in to a portal each time.
 fn portal_for_once(arguments: &Args) -> Result<(), Failure> {
     if arguments.authorization_type != AuthorizationType::Credentials {
         return Ok(());
@@ -113,7 +113,7 @@ fn portal_for_once(arguments: &Args) -> Result<(), Failure> {
     )))
 }
 
-/// Queries the source and adds it.
+/// Queries the source, and stores it with its organization.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     portal_for_once(arguments)?;
     let base = fhir_base(&arguments.url);
@@ -140,7 +140,8 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let name = name.unwrap_or_else(|| base.to_owned());
     let title = arguments.organization.as_ref().or(brand);
     let organization = organization(&store, arguments, title.unwrap_or(&name))?;
-    // A place found by a record locator always accepts the service's own statement and issues no refresh token.
+    // A source that a record locator finds (IAL1, IAL2) issues no refresh token. It counts as refreshable, because the
+    // service can request access there again without a login.
     let located = matches!(
         arguments.authorization_type,
         AuthorizationType::Ial1 | AuthorizationType::Ial2
@@ -192,8 +193,8 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     report(&store, &endpoint, known.is_some(), &lines, arguments.json)
 }
 
-/// The token endpoint that may receive the secret besides the origin of the FHIR base: the given one, or the stored
-/// one.
+/// Returns the token endpoint to which the client secret may be sent, although it is not at the origin of the FHIR
+/// base: that of `--token-endpoint`, or else the stored one. `None` if there is neither.
 fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
     if arguments.token_endpoint.is_some() || !arguments.data.join("service.sqlite").is_file() {
         return Ok(arguments.token_endpoint.clone());
@@ -209,7 +210,8 @@ fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
         .and_then(|dialect| dialect.token_endpoint))
 }
 
-/// The organization of this name with the values of the arguments. It is new if there is none.
+/// Returns an organization with this name and the values of the arguments. If the store has one with this name, its id
+/// is used; if not, a new id.
 fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organization, Failure> {
     let all = store.organizations().all().map_err(Failure::other)?;
     let known = all.into_iter().find(|organization| organization.name == name);

@@ -1,5 +1,5 @@
-//! `endpoint check`: checks whether sources still answer as SMART on FHIR sources do. Also sets how well an endpoint is
-//! known to work.
+//! `endpoint check`: checks whether sources still answer as SMART on FHIR sources do. Also `endpoint set-status`: sets
+//! an endpoint's status.
 
 use std::path::PathBuf;
 
@@ -53,7 +53,8 @@ fn status(text: &str) -> Result<EndpointStatus, String> {
     status.ok_or_else(|| "it is AVAILABLE, USER_VALIDATED, LIVE or UNAVAILABLE".to_owned())
 }
 
-/// Queries the sources.
+/// Queries the sources, stores their capabilities, and prints what was found. Fails with exit code 3 if a source does
+/// not answer.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let endpoints: Vec<Endpoint> = match &arguments.id {
@@ -114,7 +115,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Changes the status.
+/// Sets the status of an endpoint.
 pub(super) fn set_status(arguments: &StatusArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let StatusArgs { id, status, .. } = arguments;

@@ -1,4 +1,4 @@
-//! Maps subcommands to their code.
+//! Runs the subcommands of `tabularium endpoint`.
 
 use clap::Subcommand;
 
@@ -25,7 +25,7 @@ enum Command {
     RecordLocator(identity::LocatorArgs),
 }
 
-/// Carries the subcommand out.
+/// Runs the subcommand.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
         Command::Add(arguments) => add::run(&arguments),

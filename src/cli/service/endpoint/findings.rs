@@ -1,4 +1,4 @@
-//! The findings about a source: stored with its endpoint, and shown to the operator.
+//! Stores what was found out about a source with its endpoint, and formats it for the operator.
 
 use url::Url;
 
@@ -8,10 +8,10 @@ use crate::cli::terminal::failure::Failure;
 use crate::consent::{ClientAuth, Endpoint, Store};
 use crate::sync::client::{Realm, SecretTried};
 
-/// The maximum number of types that are named.
+/// The maximum number of resource types in a list for the operator.
 const NAMED: usize = 8;
 
-/// Stores the findings. Returns them as lines, with what is known of the endpoint's syncs.
+/// Stores the source's capabilities. Returns them as lines of text, followed by the lines of [`known`].
 pub(super) fn remember(store: &Store, endpoint: &Endpoint, found: &Found) -> Result<Vec<String>, Failure> {
     store
         .dialects()
@@ -63,7 +63,8 @@ fn said(found: &Found) -> Vec<String> {
     lines
 }
 
-/// The findings of earlier syncs and patients, and what the operator must do about them.
+/// Returns lines of text about the endpoint's page size, about pages outside of its FHIR base, and about the last
+/// error of an authorization, with advice for the operator.
 pub(super) fn known(store: &Store, endpoint: &Endpoint, found: Option<&Found>) -> Result<Vec<String>, Failure> {
     let dialect = store.dialects().get(&endpoint.id).map_err(Failure::other)?;
     let pages = store.endpoints().pages(&endpoint.id).map_err(Failure::other)?;
@@ -103,7 +104,7 @@ pub(super) fn known(store: &Store, endpoint: &Endpoint, found: Option<&Found>) -
     Ok(lines)
 }
 
-/// What the operator must do about an `error` of an authorization endpoint.
+/// Returns what the `error` code of an authorization endpoint means for the operator.
 fn meaning(code: &str) -> &'static str {
     match code {
         "access_denied" | "consent_required" | "interaction_required" | "login_required" => {

@@ -1,4 +1,5 @@
-//! The identity providers, and the record locator, which finds the facilities with a person's records.
+//! `endpoint identity-provider` and `endpoint record-locator`: store an identity provider, and the address of the
+//! record locator, which finds the facilities with a person's records.
 
 use std::path::PathBuf;
 
@@ -56,7 +57,7 @@ pub(super) struct LocatorArgs {
     json: bool,
 }
 
-/// Adds the provider.
+/// Stores the identity provider.
 pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
     let client_secret = secret(arguments.client_secret_file.as_deref())?;
     let provider = IdentityProvider {
@@ -81,7 +82,7 @@ pub(super) fn save_provider(arguments: &ProviderArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Stores the address of the locator.
+/// Stores the address of the record locator.
 pub(super) fn save_locator(arguments: &LocatorArgs) -> Result<(), Failure> {
     let mode = lake::Mode::from(arguments.mode);
     open_or_create(&arguments.data)?

@@ -1,4 +1,4 @@
-//! `endpoint list`.
+//! `endpoint list`: lists the sources.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Prints the list.
+/// Prints the list, as a table or as JSON.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let mode = arguments.mode.map(lake::Mode::from);
     let endpoints = open(&arguments.data)?.endpoints().all(mode).map_err(Failure::other)?;

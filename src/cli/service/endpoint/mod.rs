@@ -1,4 +1,4 @@
-//! `tabularium endpoint`: the directory of sources.
+//! `tabularium endpoint`: the directory of sources that patients can connect.
 
 mod add;
 mod check;

@@ -1,4 +1,4 @@
-//! `endpoint organization`: the facts about an organization that patients see besides its name.
+//! `endpoint organization`: sets what patients see of an organization besides its name.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Sets the facts, and prints what patients see.
+/// Stores the given values, and prints what patients now see.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let logo = match &arguments.logo {

@@ -10,23 +10,24 @@ use crate::sync::client::{Client, Configuration, Error, Guard, HttpLimits, Regis
 pub(super) struct Found {
     pub(super) configuration: Configuration,
     pub(super) statement: Statement,
-    /// The result of trying the service's secret, if there is one.
+    /// The result of trying the service's client secret. `None` if the service has none for this source.
     pub(super) secret: Option<SecretTried>,
 }
 
-/// Why a source cannot be used.
+/// The reason why a source cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
     /// A request to the source failed.
     #[error(transparent)]
     Asked(#[from] Error),
-    /// The source's records cannot be read.
+    /// The CapabilityStatement shows that the source's records cannot be read.
     #[error("{0}")]
     Unreadable(String),
 }
 
 impl Found {
-    /// Queries the source at this FHIR base, and tests how it accepts the service's secret.
+    /// Queries the source at this FHIR base, and finds out how its token endpoint accepts the client secret. `private`
+    /// allows private addresses.
     pub(super) fn at(fhir_base: &str, private: bool, registration: &Registration) -> Result<Found, Unfit> {
         let guard = if private { Guard::Private } else { Guard::Public };
         guard.check(fhir_base)?;
@@ -36,7 +37,8 @@ impl Found {
             .build()
             .map_err(|_| Error::Setup)?;
         runtime.block_on(async {
-            // Sources before R4 have no SMART configuration. Report their age instead.
+            // Reads the CapabilityStatement first: a source before R4 has no SMART configuration, and the error then
+            // says that its FHIR version is too old.
             let statement = client.statement(fhir_base).await;
             if let Some(problem) = statement.as_ref().ok().and_then(Statement::problem) {
                 return Err(Unfit::Unreadable(problem));
@@ -52,14 +54,14 @@ impl Found {
         })
     }
 
-    /// Whether the source declares that it issues refresh tokens.
+    /// Whether the source declares that it can issue refresh tokens.
     pub(super) fn grants_offline(&self) -> bool {
         let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
         has(&self.configuration.capabilities, "permission-offline")
             || has(&self.configuration.scopes_supported, "offline_access")
     }
 
-    /// The R4 types that the source serves, by search or by id.
+    /// Returns the R4 resource types that can be searched or read by id at the source.
     pub(super) fn resources(&self) -> Vec<String> {
         let served = self.statement.types.iter();
         let served = served.filter(|(_, served)| served.search || served.read);
@@ -69,7 +71,8 @@ impl Found {
             .collect()
     }
 
-    /// The scopes to request. If the token response does not name the patient, the ID token does.
+    /// Returns the scopes to request. They include `openid fhirUser` if the source tells the patient only in the ID
+    /// token, and `offline_access` if `lasting` is set.
     pub(super) fn scope(&self, lasting: bool) -> String {
         let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
         let Configuration {
@@ -89,12 +92,12 @@ impl Found {
         scope
     }
 
-    /// The CapabilityStatement in the form that the directory stores.
+    /// Returns the CapabilityStatement in the form that the directory stores.
     pub(super) fn stored_statement(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.statement).map_err(Failure::other)
     }
 
-    /// The SMART configuration in the form that the directory stores.
+    /// Returns the SMART configuration in the form that the directory stores.
     pub(super) fn stored(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.configuration).map_err(Failure::other)
     }
@@ -105,7 +108,8 @@ fn is_resource(name: &str) -> bool {
     type_def.is_some_and(|type_def| type_def.kind == Kind::Resource && !type_def.is_abstract)
 }
 
-/// The FHIR base. The user may have given the address of the SMART configuration or CapabilityStatement instead.
+/// Returns the FHIR base of an address. The user may have given the address of the SMART configuration or of the
+/// CapabilityStatement.
 pub(super) fn fhir_base(address: &str) -> &str {
     let address = address.trim_end_matches('/');
     let known = ["/.well-known/smart-configuration", "/metadata"];
@@ -113,7 +117,7 @@ pub(super) fn fhir_base(address: &str) -> &str {
     base.unwrap_or(address).trim_end_matches('/')
 }
 
-/// Reads a secret from a file, without the line break at the end.
+/// Reads a secret from a file, without the line break at the end. `None` if no file is given.
 pub(super) fn secret(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let Some(file) = file else { return Ok(None) };
     let text = std::fs::read_to_string(file)

@@ -1,4 +1,4 @@
-//! `keys list` and `keys rotate`, and the subcommands.
+//! Runs the subcommands of `tabularium keys`, and has the code of `keys list` and `keys rotate`.
 
 use std::path::{Path, PathBuf};
 
@@ -85,7 +85,7 @@ struct RotateArgs {
     json: bool,
 }
 
-/// What keys sign.
+/// The objects that a key signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Signed {
     AccessToken,
@@ -94,7 +94,7 @@ enum Signed {
 }
 
 impl Signed {
-    /// `None` for access tokens, which have RSA keys.
+    /// Returns the purpose of the ES256 keys. `None` for access tokens, which have RSA keys.
     fn purpose(self) -> Option<KeyPurpose> {
         match self {
             Signed::AccessToken => None,
@@ -104,7 +104,7 @@ impl Signed {
     }
 }
 
-/// Carries the subcommand out.
+/// Runs the subcommand.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
         Command::List(ListArgs { data, of, json }) => {
@@ -126,7 +126,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// Wraps the keys of a sealed lake's files with another key-encryption key.
+/// Wraps the keys of a sealed lake's files with another key-encryption key, in `keys.sqlite` and in its registered
+/// copies.
 fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
     let options = ["--new-key-file", "--new-key-command"];
     let new = source(arguments.new_key_file, arguments.new_key_command, options)?;
@@ -161,7 +162,7 @@ fn rotate_lake_key(arguments: RotateArgs) -> Result<(), Failure> {
     Failure::all(left.collect())
 }
 
-/// A missing or wrong key is the input's fault. Other errors are not.
+/// Converts the error to a failure. Its exit code is 2 for a missing or wrong key, and 1 for other errors.
 pub(super) fn of_keys(error: SealError) -> Failure {
     if error.is_of_input() {
         Failure::input(error.to_string())
@@ -170,7 +171,8 @@ pub(super) fn of_keys(error: SealError) -> Failure {
     }
 }
 
-/// Makes a new key. Prints which keys still verify and which were discarded.
+/// Makes a new signing key. With `discard`, first discards the keys that cannot be opened. Prints the new key, the
+/// discarded ones, and those that still verify.
 fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), Failure> {
     let keys = if discard {
         Lake::open(data).map_err(Failure::from_lake)?;
@@ -179,7 +181,7 @@ fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), F
         None
     };
     let store = open(data)?;
-    // Opening makes a key if no signing key is left. Such a key has signed nothing yet and need not be replaced.
+    // `open` makes a key for access tokens if none is left. That key has signed nothing yet, so it is not replaced.
     let signs = names(&key_set(&store, Signed::AccessToken)?).into_iter().next();
     let is_new = |keys: &DiscardedKeys| signs.is_some_and(|kid| !keys.kept.contains(&kid));
     match of.purpose() {
@@ -212,7 +214,7 @@ fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), F
     Ok(())
 }
 
-/// The public halves of some keys. The first one is the signing key.
+/// Returns the public keys of this kind as a JSON Web Key Set. The first one is the signing key.
 fn key_set(store: &Store, of: Signed) -> Result<Value, Failure> {
     match of.purpose() {
         None => serde_json::to_value(store.signing_keys().jwks()).map_err(Failure::other),

@@ -65,7 +65,7 @@ pub(super) struct ForgetArgs {
     json: bool,
 }
 
-/// Makes or renews a copy.
+/// Writes a copy of `keys.sqlite` and registers it. A registered copy is written again.
 pub(super) fn copy(arguments: CopyArgs) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     if lake.kind() != Kind::Sealed {
@@ -97,7 +97,7 @@ pub(super) fn copy(arguments: CopyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lists the copies.
+/// Prints the registered copies.
 pub(super) fn list(arguments: CopiesArgs) -> Result<(), Failure> {
     let copies = registered(&arguments.data)?;
     let paths: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
@@ -109,7 +109,7 @@ pub(super) fn list(arguments: CopiesArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes a copy from the list.
+/// Takes a copy off the list. The file stays.
 pub(super) fn forget(arguments: ForgetArgs) -> Result<(), Failure> {
     let copies = registered(&arguments.data)?;
     let absolute = std::path::absolute(&arguments.copy).map_err(Failure::other)?;
@@ -127,7 +127,7 @@ pub(super) fn forget(arguments: ForgetArgs) -> Result<(), Failure> {
         )));
     };
     let path = copy.display().to_string();
-    // Write the log first: then a killed command leaves no unrecorded change.
+    // Writes the audit log first, so that no change is without a log entry if the command is killed.
     let store = open(&arguments.data)?;
     store.audit().keys_copy_forgotten(&path).map_err(Failure::other)?;
     KeyStore::forget_copy(&arguments.data, copy).map_err(of_keys)?;
@@ -139,7 +139,7 @@ pub(super) fn forget(arguments: ForgetArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The registered copies of a lake's keys. An open lake has none.
+/// Returns the registered copies of a lake's keys. An open lake has none.
 fn registered(data: &Path) -> Result<Vec<PathBuf>, Failure> {
     if is_sealed(data).map_err(Failure::from_lake)? {
         KeyStore::copies(data).map_err(of_keys)
@@ -148,7 +148,8 @@ fn registered(data: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// The absolute path of a file in an existing folder. Links to folders are resolved.
+/// Returns the absolute path of a file, which need not exist. Its folder must exist, and links in the folder's path
+/// are resolved.
 fn whole(path: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(path).map_err(Failure::other)?;
     let named = absolute.parent().zip(absolute.file_name());
@@ -158,7 +159,8 @@ fn whole(path: &Path) -> Result<PathBuf, Failure> {
     Ok(folder.join(name))
 }
 
-/// Refuses a place that would be copied or stolen together with the data files.
+/// Fails if the file lies in the data folder or in a folder of backups, because it would be copied or stolen together
+/// with the files that its keys open.
 fn refuse_place(data: &Path, to: &Path) -> Result<(), Failure> {
     let data = std::fs::canonicalize(data).map_err(Failure::other)?;
     let place = if to.starts_with(&data) {

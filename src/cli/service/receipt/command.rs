@@ -1,4 +1,4 @@
-//! The subcommands.
+//! Runs the subcommands of `tabularium receipt`.
 
 use clap::Subcommand;
 
@@ -23,7 +23,7 @@ enum Command {
     Verify(verify::Args),
 }
 
-/// Carries the subcommand out.
+/// Runs the subcommand.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
         Command::List(arguments) => kept::list(arguments),

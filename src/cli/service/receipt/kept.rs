@@ -1,4 +1,4 @@
-//! `tabularium receipt list` and `show`: the stored receipts.
+//! `tabularium receipt list` and `show`: list erasures and print stored receipts.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub(super) struct ShowArgs {
     json: bool,
 }
 
-/// Prints the list.
+/// Prints the list of erasures.
 pub(super) fn list(arguments: ListArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let jobs = store.erasure_jobs().list(arguments.consent.as_deref(), arguments.limit);
@@ -77,7 +77,7 @@ fn row(job: &ErasureJob) -> [String; 5] {
     ]
 }
 
-/// Prints a receipt.
+/// Prints the receipt of an erasure. Fails with exit code 3 if there is none yet.
 pub(super) fn show(arguments: ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let Some(job) = store.erasure_jobs().get(&arguments.id).map_err(Failure::other)? else {

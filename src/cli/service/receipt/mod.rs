@@ -1,4 +1,4 @@
-//! `tabularium receipt`: the signed receipts of erasures, listed, printed and checked.
+//! `tabularium receipt`: lists, prints and checks the signed receipts of erasures.
 
 mod command;
 mod kept;

@@ -1,4 +1,4 @@
-//! `tabularium receipt verify`: verifies a receipt, and prints its result.
+//! `tabularium receipt verify`: verifies a receipt, and prints what it says.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -10,7 +10,7 @@ use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::input::reason;
 use crate::consent::{Clock, KeyPurpose, PublicKey, ReceiptFault, Store, is_about, receipt_digest, verify_receipt};
 
-/// The maximum size of a receipt. A receipt of a million files is smaller.
+/// The maximum number of bytes that are read of a receipt or of a key set. A receipt of a million files is smaller.
 const LONGEST: u64 = 1 << 30;
 
 /// Check the signature of a receipt, and print what it says
@@ -41,7 +41,8 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Verifies the receipt and prints the result.
+/// Verifies the receipt and prints what it says. Fails if the receipt is not good or not about `--patient`, if it says
+/// that an erased id was still found, or if a replaced file is back.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let receipt = text_of(&arguments.file)?;
     let keys = match (&arguments.data, &arguments.jwks) {
@@ -90,7 +91,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     }
 }
 
-/// The contents of the receipt as sentences.
+/// Formats the contents of the receipt as sentences.
 fn said(claims: &Value, receipt: &str) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let (asked, search) = (&claims["asked"], &claims["search"]);
@@ -99,7 +100,7 @@ fn said(claims: &Value, receipt: &str) -> String {
     let rewritten = rewritten.filter(|file| !file["replaced_by"].is_null()).count();
     let mut out = String::new();
     let mut line = |sentence: String| {
-        // Writing to a text never fails.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(out, "{sentence}");
     };
     line("The signature is good.".to_owned());
@@ -155,13 +156,14 @@ fn said(claims: &Value, receipt: &str) -> String {
     out
 }
 
-/// The columns of the consent's own record. They contain the id that the service gave the Patient.
+/// The columns of the service store in which a consent is recorded. They still contain the id that the service gave
+/// the Patient.
 const RECORDS: [&str; 2] = ["consent_patient.patient", "patient_authorization.patient"];
 
-/// Columns with their counts of ids.
+/// Columns of the service store, each with the number of ids that were found in it.
 type Counts<'c> = Vec<(&'c str, u64)>;
 
-/// The columns of the service's store in which an id was found: those of the consent's own record, and others.
+/// Returns the columns of the service store in which an erased id was found: those of `RECORDS`, and all others.
 fn places(claims: &Value) -> (Counts<'_>, Counts<'_>) {
     let found = claims["search"]["service_store"]["where"].as_object();
     let found = found.into_iter().flatten();
@@ -173,7 +175,7 @@ fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// Files that the receipt lists as replaced or removed but that are in the folder again.
+/// Returns the files that the receipt lists as replaced or removed, but that exist in the folder.
 fn files_back(data: &Path, claims: &Value) -> Vec<String> {
     let files = claims["files"].as_array().into_iter().flatten();
     let attachments = claims["attachments"].as_array().into_iter().flatten();
@@ -194,7 +196,7 @@ fn text_of(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The keys in a folder's store. Without a store, the folder has signed nothing.
+/// Reads the keys for receipts from the store of a data folder. Fails if there is no store.
 fn keys_of_store(data: &Path) -> Result<Vec<PublicKey>, Failure> {
     let store = Store::open_existing(data, Clock::System).map_err(Failure::other)?;
     let Some(store) = store else {

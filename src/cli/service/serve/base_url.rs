@@ -1,4 +1,4 @@
-//! The address under which clients know a server.
+//! The base address at which clients reach a server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -6,7 +6,8 @@ use axum::http::Uri;
 
 use crate::cli::terminal::failure::Failure;
 
-/// An `http` or `https` address without a query. Its trailing slash is removed.
+/// Returns an `http` or `https` address without its trailing slashes. Fails for other text, and if the address has a
+/// query, a fragment or an `@`.
 pub(in crate::cli) fn checked(text: &str) -> Result<String, Failure> {
     let bad = || {
         Failure::input(format!(
@@ -21,7 +22,8 @@ pub(in crate::cli) fn checked(text: &str) -> Result<String, Failure> {
     Ok(text.trim_end_matches('/').to_owned())
 }
 
-/// The address of a server on this machine.
+/// Returns the `http` address at which this machine reaches a server. An unspecified address, such as 0.0.0.0, becomes
+/// 127.0.0.1.
 pub(in crate::cli) fn local(address: SocketAddr) -> String {
     let mut address = address;
     if address.ip().is_unspecified() {

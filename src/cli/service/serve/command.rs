@@ -1,4 +1,4 @@
-//! `tabularium serve`: the FHIR API over a lake.
+//! `tabularium serve`: serves the FHIR API over a lake.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ pub(in crate::cli) struct Args {
     until_stdin_ends: bool,
 }
 
-/// Serves until told to stop.
+/// Serves the lake until a signal stops the server.
 pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let lake = opened(&args.data, args.sealed)?;
     let parameters = parameters(args.search_parameters.as_deref())?;
@@ -105,7 +105,8 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let base_url = args.base_url.as_deref().map_or(Ok(local), base_url::checked)?;
     logging::start(args.log_format);
     let pages = args.pages.pages()?;
-    // A reader of this line may request a token for the address at once, so store the address first.
+    // A program that reads the printed line may request a token for the address at once, so the address is stored
+    // first.
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
     warn_of_no_sources(&store).map_err(Failure::other)?;
@@ -158,7 +159,8 @@ fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
     opened.map_err(Failure::from_lake)
 }
 
-/// The knowledge of the rules. Both parts use tables that are loaded while the server runs.
+/// Returns the terminology and the plans for the rules of normalization. They include tables that are loaded while the
+/// server runs.
 pub(in crate::cli) fn newest(codes: Arc<Terminology>, plans: Arc<PlanTables>) -> NewestKnowledge {
     NewestKnowledge::new(move || Knowledge {
         codes: codes.clone(),
@@ -166,7 +168,7 @@ pub(in crate::cli) fn newest(codes: Arc<Terminology>, plans: Arc<PlanTables>) ->
     })
 }
 
-/// Warns if applications can send patients in live mode but there is no live source to connect.
+/// Logs a warning if an application can send patients in live mode, but the directory has no live source to connect.
 fn warn_of_no_sources(store: &Store) -> Result<(), Error> {
     let may_send = |application: &Application| {
         let live = |key: &Key| key.mode == Mode::Live && key.retired_at.is_none();
@@ -191,13 +193,13 @@ fn warn_of_no_sources(store: &Store) -> Result<(), Error> {
     Ok(())
 }
 
-/// The client for requests to sources. It calls private addresses only if they are allowed.
+/// Creates the client for requests to sources. It calls private addresses only if `private` is set.
 pub(in crate::cli) fn sources(private: bool) -> Result<Client, Failure> {
     let guard = if private { Guard::Private } else { Guard::Public };
     Client::new(guard, HttpLimits::default()).map_err(Failure::other)
 }
 
-/// HL7's search parameters and those of a folder.
+/// Returns HL7's search parameters, and those in `folder` if one is given.
 pub(in crate::cli) fn parameters(folder: Option<&Path>) -> Result<Arc<SearchParameters>, Failure> {
     let builtin = SearchParameters::builtin();
     match folder {
@@ -209,7 +211,7 @@ pub(in crate::cli) fn parameters(folder: Option<&Path>) -> Result<Arc<SearchPara
     }
 }
 
-/// Serves until SIGTERM, SIGINT or Ctrl-C, or until standard input ends.
+/// Serves until SIGTERM, SIGINT or Ctrl-C. With `until_stdin_ends`, the end of standard input stops the server, too.
 pub(in crate::cli) fn serve(
     listener: TcpListener,
     options: Options,
@@ -219,7 +221,7 @@ pub(in crate::cli) fn serve(
     if let Err(error) = crate::http::raise_file_limit() {
         tracing::warn!(%error, "the limit of open files could not be raised");
     }
-    // From now on `token` issues tokens for this address.
+    // From now on `tabularium token` issues tokens for this address.
     options
         .store
         .settings()

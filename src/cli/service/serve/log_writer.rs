@@ -1,5 +1,5 @@
-//! Writes log lines to standard error without a system call in the request: lines are collected, and a thread writes
-//! them. If standard error is too slow, lines are dropped and counted.
+//! Collects log lines, which a thread writes to standard error. So a request makes no system call to log. If standard
+//! error is too slow, lines are dropped and counted.
 
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-/// The maximum number of waiting bytes.
+/// The maximum size in bytes of the lines that wait to be written, 1 MiB.
 const MAX_BYTES: usize = 1 << 20;
-/// The maximum delay of a line.
+/// The interval at which the thread writes the waiting lines.
 const DELAY: Duration = Duration::from_millis(50);
 
 static GATHERED: Mutex<Gathered> = Mutex::new(Gathered {
@@ -22,12 +22,12 @@ struct Gathered {
     dropped: u64,
 }
 
-/// Takes log lines.
+/// A writer that collects log lines.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct LogWriter;
 
 impl LogWriter {
-    /// Starts the thread that writes.
+    /// Starts the thread that writes the collected lines.
     pub(in crate::cli) fn start() -> LogWriter {
         let writing = std::thread::Builder::new().name("log".to_owned()).spawn(|| {
             loop {
@@ -36,16 +36,16 @@ impl LogWriter {
             }
         });
         if let Err(error) = writing {
-            // Lines are then written only at the end, if they fit into the buffer.
+            // Without the thread, lines are written only when the server stops, if they fit into the buffer.
             eprintln!("log lines are delayed: {error}");
         }
         LogWriter
     }
 }
 
-/// Writes the collected lines.
+/// Writes the collected lines, and the number of dropped ones.
 pub(in crate::cli) fn flush() {
-    // Only one flush at a time, so that lines keep their order.
+    // Allows only one flush at a time, so that lines keep their order.
     static WRITING: Mutex<()> = Mutex::new(());
     let _turn = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let (lines, dropped) = {
@@ -56,7 +56,7 @@ pub(in crate::cli) fn flush() {
         )
     };
     let mut stderr = std::io::stderr().lock();
-    // Nothing can be reported if standard error is closed.
+    // If standard error is closed, nothing can be reported.
     let _ = stderr.write_all(&lines);
     if dropped > 0 {
         let _ = writeln!(stderr, "{dropped} log lines were dropped");

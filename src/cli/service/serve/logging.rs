@@ -5,7 +5,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::log_writer::LogWriter;
 
-/// What log lines look like.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum LogFormat {
     /// One line of text for each event
@@ -15,13 +15,13 @@ pub(in crate::cli) enum LogFormat {
     Json,
 }
 
-/// Starts logging. `RUST_LOG` sets the level; the default is `info`. A panic is logged only by its place, because its
-/// message may contain records.
+/// Starts logging. `RUST_LOG` sets the level; the default is `info`. Of a panic only the file and the line are logged,
+/// because its message may contain records.
 pub(in crate::cli) fn start(format: LogFormat) {
     start_with(format, "info");
 }
 
-/// The same with another default level.
+/// Starts logging as [`start`] does, with `default` as the filter if `RUST_LOG` is not set.
 pub(in crate::cli) fn start_with(format: LogFormat, default: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let lines = tracing_subscriber::fmt()

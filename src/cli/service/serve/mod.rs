@@ -1,4 +1,4 @@
-//! `tabularium serve`, and its common parts with other commands that serve: addresses, limits, logs.
+//! `tabularium serve`, and the parts that it shares with other commands that run a server: addresses, limits, logs.
 
 pub(in crate::cli) mod base_url;
 mod command;

@@ -1,4 +1,4 @@
-//! The look and texts of the patient's pages: options of `serve`.
+//! The options of `serve` and `demo` for the look and the texts of the patient's pages.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub(in crate::cli) struct PageArgs {
 }
 
 impl PageArgs {
-    /// Reads and checks the folders.
+    /// Reads and checks the folders. Without an option, uses the built-in languages or the default branding.
     pub(in crate::cli) fn pages(&self) -> Result<Pages, Failure> {
         let refused = |error: &dyn std::error::Error| Failure::input(error.to_string());
         let languages = match &self.languages {

@@ -1,11 +1,11 @@
-//! The rates of clients' requests: options that `serve` and `demo` share.
+//! The options for rate limits, which `serve` and `demo` share.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::http::{Rate, Rates};
 
-/// The rate at which one address may add rows to the store without a credential.
+/// The rate at which one address may add rows to the store without a credential: one per second, in bursts of 30.
 const WRITES: Rate = Rate {
     every: Duration::from_secs(1),
     burst: NonZeroU32::MIN.saturating_add(29),

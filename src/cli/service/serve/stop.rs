@@ -1,8 +1,8 @@
-//! Stops a server: at a signal, or at the end of standard input.
+//! The events that stop a server: a signal, or the end of standard input.
 
 use crate::cli::terminal::failure::Failure;
 
-/// Resolves when standard input has ended. A separate thread waits for that, because no other way exists.
+/// Resolves when standard input has ended. Reading standard input blocks, so a separate thread does it.
 pub(super) async fn stdin_ends() {
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {
@@ -12,7 +12,7 @@ pub(super) async fn stdin_ends() {
     let _ = end.await;
 }
 
-/// Resolves when the process receives a signal to stop. The handlers are installed when this returns.
+/// Installs handlers for SIGTERM and SIGINT. The returned future resolves when one of them arrives.
 #[cfg(unix)]
 pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -26,12 +26,12 @@ pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     })
 }
 
-/// Resolves when the process receives a signal to stop.
+/// Returns a future that resolves at Ctrl-C.
 #[cfg(not(unix))]
 pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
-            // Without a handler the system ends the process itself.
+            // If no handler can be installed, Ctrl-C ends the process directly.
             std::future::pending::<()>().await;
         }
     })

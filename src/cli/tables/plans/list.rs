@@ -19,7 +19,7 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Prints the list.
+/// Prints the list, as a table or as JSON.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let list = Folder::new(&arguments.data).list().map_err(failure)?;
     if arguments.json {

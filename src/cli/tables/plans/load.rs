@@ -1,4 +1,4 @@
-//! `tabularium plans load`: CMS's files become tables beside the lake.
+//! `tabularium plans load`: turns CMS's files into tables beside the lake.
 
 use std::path::PathBuf;
 

@@ -25,10 +25,10 @@ pub(super) struct Args {
     plan: String,
 }
 
-/// Prints the known facts.
+/// Prints the known facts about a plan.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let tables = open(&arguments.data)?;
-    // Otherwise a damaged table would count as not loaded.
+    // Reads all tables now, to report a damaged one. `find` would treat it as not loaded.
     tables.warm().map_err(failure)?;
     let id = arguments.plan.to_ascii_uppercase();
     let parts: Vec<&str> = id.split(['-', '_']).collect();
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         Some((year, plan))
     });
     let found: Vec<(i32, Plan)> = found.collect();
-    // For some years only the facts about all plans of the contract are known.
+    // Prefers a year in which the plan's name is known. For other years only facts about the whole contract are known.
     let named = found.iter().position(|(_, plan)| plan.name.is_some());
     let found = found.into_iter().nth(named.unwrap_or_default());
     let (year, plan) = found.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The tables of plans beside a lake, and the message of a command if they fail.
+//! Opens the tables of plans beside a lake, and converts their errors.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::cli::terminal::failure::Failure;
 use crate::plans::{PlanTables, PlansError};
 
-/// The tables beside the lake in `data`.
+/// Opens the tables of plans beside the lake in `data`.
 pub(in crate::cli) fn open(data: &Path) -> Result<Arc<PlanTables>, Failure> {
     PlanTables::open(data).map(Arc::new).map_err(failure)
 }
 
-/// An error in a given file is the input's fault. One in a stored table is not.
+/// Converts the error to a failure. Its exit code is 2 for an error in a given file, and 1 for one in a stored table.
 pub(in crate::cli) fn failure(error: PlansError) -> Failure {
     if error.is_of_input() {
         Failure::input(error.to_string())

@@ -1,4 +1,4 @@
-//! `--terminology`: value sets and code systems for expressions, besides those beside the lake.
+//! The option `--terminology`: value sets and code systems for expressions, in addition to those beside the lake.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(in crate::cli) struct TerminologyArgument {
 }
 
 impl TerminologyArgument {
-    /// The terminology of the files, and that beside the lake in `data`. `None` if there is neither.
+    /// Loads the terminology of the option and that beside the lake in `data`. `None` if there is neither.
     pub(in crate::cli) fn load(&self, data: Option<&Path>) -> Result<Option<Arc<Terminology>>, Failure> {
         let data = data.filter(|data| data.join("terminology").is_dir());
         let path = self.terminology.as_deref();
@@ -28,12 +28,12 @@ impl TerminologyArgument {
     }
 }
 
-/// The terminology beside the lake in `data`, and that of the files.
+/// Opens the terminology beside the lake in `data`, and that in `path` if one is given.
 pub(in crate::cli) fn open(data: &Path, path: Option<&Path>) -> Result<Arc<Terminology>, Failure> {
     Terminology::open(data, path).map(Arc::new).map_err(failure)
 }
 
-/// An error in a given file is the input's fault. One in a stored file is not.
+/// Converts the error to a failure. Its exit code is 2 for an error in a given file, and 1 for one in a stored file.
 pub(in crate::cli) fn failure(error: TerminologyError) -> Failure {
     if error.is_of_input() {
         Failure::input(error.to_string())

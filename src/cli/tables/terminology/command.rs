@@ -19,7 +19,7 @@ enum Command {
     Lookup(lookup::Args),
 }
 
-/// Carries the subcommand out.
+/// Runs the subcommand.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     match arguments.command {
         Command::Load(arguments) => load::run(arguments),

@@ -1,4 +1,4 @@
-//! `tabularium terminology load`: publishers' files become tables beside the lake.
+//! `tabularium terminology load`: turns publishers' files into tables beside the lake.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,8 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// Loads the files and prints what was loaded.
+/// Loads the files and prints what was loaded. Warns about code systems that were not replaced, because the new file
+/// has only a part of them.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let loaded = load::load(&arguments.files, arguments.version.as_deref()).map_err(failure)?;
     let shrink = if arguments.replace {

@@ -41,14 +41,15 @@ struct Found {
     ingredients: Vec<String>,
 }
 
-/// Prints the known facts.
+/// Looks the code up and prints the known facts.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let terminology = match &arguments.data {
         Some(data) => Terminology::open(data, None).map_err(failure)?,
         None => Terminology::default(),
     };
     let url = systems::by_name(&arguments.system);
-    // Otherwise a system with a damaged file would count as not loaded.
+    // Reads the table of the code system now, to report a damaged one. `find` would treat the code system as not
+    // loaded.
     terminology.read(url).map_err(failure)?;
     if url == systems::NDC {
         terminology.read(systems::RXNORM).map_err(failure)?;

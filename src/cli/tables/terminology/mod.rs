@@ -1,4 +1,4 @@
-//! `--terminology`, and `tabularium terminology`: tables of codes beside the lake, as publishers ship them.
+//! The option `--terminology`, and `tabularium terminology`, which manages tables of codes beside the lake.
 
 mod argument;
 mod command;
