@@ -1,8 +1,8 @@
 //! Fetches documents that stayed at a source, while a client waits.
 //!
 //! This file decides which addresses are called, and with which token. It uses the access token of the authorization's
-//! syncs and does not refresh it. Some sources issue single-use refresh tokens: of two parties that refresh, the second
-//! would lose access.
+//! syncs and does not refresh it: some sources issue refresh tokens for a single use. If a sync refreshed at the same
+//! time, the second use would lose the access.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::consent::{self, Authorization, Store};
 
 /// The timeout for a document.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The maximum bytes of JSON around a document.
+/// The maximum number of bytes of the JSON around the base64 of a document.
 const AROUND: u64 = 64 << 10;
 
 /// A fetched document.
@@ -26,19 +26,19 @@ pub struct Document {
     pub bytes: Vec<u8>,
 }
 
-/// Why a document could not be fetched. The texts contain at most host names.
+/// Why a document could not be fetched. The messages contain no path, query or token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotGiven {
     /// The source's access token has expired, or the source refuses it.
     #[error("access to it has ended; the next sync may renew it")]
     NoAccess,
-    /// The status of the answer.
+    /// The source answered with this status.
     #[error("it answered with status {0}")]
     Status(u16),
     /// The document is larger than this number of bytes.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
-    /// The answer is an OperationOutcome, or a Binary without bytes.
+    /// The answer is an OperationOutcome or a Binary without bytes, or the address does not belong to the source.
     #[error("it gave something else than a document")]
     Else,
     /// The timeout passed.
@@ -49,11 +49,11 @@ pub enum NotGiven {
     Call(#[from] Error),
 }
 
-/// The documents of one source.
+/// Fetches the documents of one source.
 #[derive(Debug)]
 pub struct Shelf {
     client: Client,
-    /// The source's addresses, and the token for them.
+    /// The source's addresses, and its access token if that has not expired. `None` if there is no source.
     own: Option<(Realm, Option<Token>)>,
 }
 
@@ -67,7 +67,8 @@ impl std::fmt::Debug for Token {
 }
 
 impl Shelf {
-    /// The access of an authorization. Without it only documents at signed addresses are fetched.
+    /// Opens the documents of an authorization. Without an authorization, only documents at signed addresses can be
+    /// fetched.
     pub fn open(
         store: &Store,
         client: &Client,
@@ -91,7 +92,7 @@ impl Shelf {
         Ok(shelf)
     }
 
-    /// Whether documents at an address can be fetched.
+    /// Whether an address belongs to the source or is signed, so that its document may be fetched.
     pub fn has(&self, address: &str) -> bool {
         let own = |url: &Url| self.own.as_ref().is_some_and(|(realm, _)| realm.own(url).is_some());
         Url::parse(address).is_ok_and(|url| own(&url) || self.client.is_signed(&url))
@@ -108,7 +109,7 @@ impl Shelf {
         let (url, realm, token) = match own {
             Some((url, realm, Some(Token(token)))) => (url, realm, token.as_str()),
             Some((_, _, None)) => return Err(NotGiven::NoAccess),
-            // The realm is empty, so no token is sent.
+            // The address is signed. With an empty realm no token is sent.
             None if self.client.is_signed(&url) => (url, &nowhere, ""),
             None => return Err(NotGiven::Else),
         };
@@ -142,7 +143,7 @@ impl Shelf {
             .content_type
             .as_deref()
             .is_some_and(|content_type| content_type.contains("json"));
-        // JSON holds the bytes in base64, with some text around them.
+        // JSON contains the bytes in base64, with some text around them.
         let taken = if is_json { max_bytes / 3 * 4 + AROUND } else { max_bytes };
         let too_large = || NotGiven::TooLarge(max_bytes);
         if download.length().is_some_and(|length| length > taken) {
@@ -168,7 +169,7 @@ impl Shelf {
     }
 }
 
-/// The document in a Binary; other JSON is the document itself.
+/// Returns the document in a Binary. Other JSON is the document itself.
 fn inside(came: Document) -> Result<Document, NotGiven> {
     match of_json(&came.bytes) {
         Json::Binary { bytes, content_type } => Ok(Document { content_type, bytes }),

@@ -1,4 +1,4 @@
-//! Carries out the erasures that ended consents have requested. It takes many at a time, because each shared file is
+//! Carries out the erasures that ended consents have requested. It handles many together, because each shared file is
 //! then rewritten only once.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use crate::consent::{AskedErasure, Error, Proof, Store};
 use crate::ingest::{self, Normalization, Options};
 use crate::lake::{Intent, Lake, LakeError, LakeWriter, PatientScope};
 
-/// The maximum number of erasures carried out together.
+/// The maximum number of erasures that are carried out together.
 const AT_ONCE: usize = 1_000;
 
 /// Why an erasure failed. It stays requested until it succeeds.
@@ -24,18 +24,18 @@ pub enum EraseError {
 /// The result of erasures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erasing {
-    /// The number of erasures whose rows are gone from the lake.
+    /// The number of completed erasures.
     pub done: usize,
-    /// The number of erasures that stay requested, because bytes or keys are left, or the person's other records could
-    /// not be normalized. The rows are hidden.
+    /// The number of erasures that stay requested, because bytes or keys are left, or because the person's other
+    /// records could not be normalized. Rows that are left are hidden.
     pub left: usize,
-    /// The id of the last one that was handled.
+    /// The id of the last request that was handled.
     pub last: i64,
 }
 
-/// Erases the rows of ended consents, for requests with ids greater than `after`. Also normalizes the person's
-/// remaining records again, because they may contain parts of the erased ones. [`LakeError::Busy`] if another process
-/// writes.
+/// Erases the rows of ended consents, for requests with ids above `after`. Then normalizes the remaining records of the
+/// same persons again, because they may contain values from the erased records. Returns [`LakeError::Busy`] if another
+/// process writes the lake.
 pub fn carry_out_erasures(
     store: &Store,
     lake: &Lake,
@@ -53,7 +53,8 @@ pub fn carry_out_erasures(
             return Ok(came);
         };
         came.last = last.id;
-        // This also repeats unfinished erasures. They must not be recorded again: no new rows have come since.
+        // Opening a writer continues the erasures that are recorded in the lake and unfinished. These must not be
+        // recorded again, because no new rows have come since.
         let mut writer = lake.writer()?;
         let remains = erase_rows(&mut writer, &asked)?;
         let is_gone = |asked: &AskedErasure| !remains.contains_key(&asked.id);
@@ -68,7 +69,7 @@ pub fn carry_out_erasures(
         let (done, left): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
             .into_iter()
             .partition(|asked| is_gone(asked) && !not_normalized.contains(&asked.owner));
-        // The writer is dropped first: when the erasures count as done, the lake must be free.
+        // The writer was dropped before. When the erasures count as done, others must be able to write the lake.
         store.erasures().done(&done)?;
         for asked in left.iter().filter(|asked| !is_gone(asked)) {
             let authorization = asked.authorizations.first();
@@ -84,8 +85,8 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Erases the rows of requests, if they still exist. Returns for each request the places where bytes remain, as
-/// clauses. A request with remaining bytes stays open, because its receipt would be wrong.
+/// Erases the rows of requests, unless they are gone already. Returns what remains of each request, as words for the
+/// log. If something remains, the request stays open, because a receipt for it would be wrong.
 fn erase_rows(writer: &mut LakeWriter, asked: &[AskedErasure]) -> Result<BTreeMap<i64, Vec<String>>, LakeError> {
     let unfinished = || vec!["files that could not be replaced or removed".to_owned()];
     let known = writer.unfinished();
@@ -109,7 +110,8 @@ fn erase_rows(writer: &mut LakeWriter, asked: &[AskedErasure]) -> Result<BTreeMa
     Ok(remains)
 }
 
-/// Moves the proofs of erased rows from the lake into the store: stores them first, then removes them from the lake.
+/// Moves the proofs of finished erasures from the lake into the store. They are stored first, and then removed from the
+/// lake.
 fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) -> Result<(), EraseError> {
     if over.is_empty() {
         return Ok(());
@@ -131,14 +133,15 @@ fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) ->
         .into_iter()
         .zip(searched)
         .map(|(lake, store)| Proof { lake, store });
-    // Removing the evidence first could lose it. Evidence that is stored twice is reported once.
+    // If the lake's evidence were removed first, a failure could lose it. Evidence that is stored twice is reported
+    // once.
     store.erasures().keep_proofs(over.into_iter().zip(proofs).collect())?;
     Ok(writer.forget_evidence(&intents)?)
 }
 
-/// Normalizes each person's remaining records again, and removes earlier versions, which may contain parts of the
-/// erased rows. Returns the owners with a failure. Their erasures stay requested. If a file blocks an erasure, its rows
-/// are hidden, and the normalization is not repeated until these rows are gone.
+/// Normalizes each person's remaining records again, and removes their earlier versions, which may contain values from
+/// the erased rows. Returns the owners for whom this failed. Their erasures stay requested. If a file blocks an
+/// erasure, its rows are hidden, and after a failure the records are normalized again only when these rows are gone.
 fn normalize_what_is_left(
     store: &Store,
     writer: &mut LakeWriter,
@@ -148,7 +151,7 @@ fn normalize_what_is_left(
 ) -> Result<BTreeSet<i64>, EraseError> {
     let (mut done, mut failed) = (BTreeSet::new(), BTreeSet::new());
     let (mut whose, mut earlier, mut of) = (Vec::new(), Vec::new(), Vec::new());
-    // Erasing a Patient's imported records leaves nothing to normalize.
+    // If a Patient's imported records are erased, there is nothing left to normalize.
     let synced = asked.iter().filter(|asked| asked.patient.is_none());
     let due = synced.filter(|asked| is_gone(asked) || asked.failures == 0);
     for asked in due.filter(|asked| done.insert(asked.owner)) {
@@ -192,7 +195,8 @@ fn normalize_what_is_left(
     Ok(failed)
 }
 
-/// Logs once that a person's records could not be normalized. It is repeated until it succeeds.
+/// Logs that a person's records could not be normalized: the first time as a warning, then for debugging only. It is
+/// tried again until it succeeds.
 fn say(asked: &AskedErasure, why: &str) {
     let authorization = asked.authorizations.first();
     if asked.failures == 0 {
@@ -210,7 +214,8 @@ fn say(asked: &AskedErasure, why: &str) {
     }
 }
 
-/// The intent to erase all rows of the consent. `None` if the erasure covers all of them anyway.
+/// Returns the intent for all rows of the consent. Returns `None` if the erasure covers all authorizations of the
+/// consent.
 fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseError> {
     let of_consent = store.authorizations().of_consent(&asked.consent)?.into_iter();
     let authorizations: Vec<String> = of_consent.map(|authorization| authorization.id).collect();
@@ -222,7 +227,7 @@ fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseErr
     Ok(Some(intent))
 }
 
-/// The intent to erase the rows of an authorization's syncs, or a Patient's imported rows.
+/// Returns the intent to erase the rows of authorizations' syncs, or a Patient's imported rows.
 pub fn intent(asked: &AskedErasure) -> Intent {
     Intent {
         mode: asked.mode,

@@ -1,7 +1,7 @@
 //! Sync: the service as a client of the sources that patients connect, and the records that it fetches from them.
 //!
-//! This room decides how to ask a source, which records to fetch and when, and erases the rows of ended consents. It
-//! does not know the service's own clients, and answers no HTTP requests itself.
+//! This module decides how a source is asked, and which records are fetched and when. It also erases the rows of ended
+//! consents. It does not know the service's own clients, and answers no HTTP requests itself.
 
 pub mod client;
 mod document;

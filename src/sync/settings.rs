@@ -13,7 +13,7 @@ pub struct Settings {
     pub requests: usize,
     /// How temporary failures are retried.
     pub pace: Pace,
-    /// The limits of fetched data.
+    /// The limits of the data that a job fetches.
     pub limits: SyncLimits,
     /// The terminology and the table of health plans for normalizing records.
     pub knowledge: NewestKnowledge,
@@ -23,11 +23,11 @@ pub struct Settings {
 /// or delaying others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncLimits {
-    /// The maximum bytes of records and their attachments. Further attachments stay at the source.
+    /// The maximum number of bytes of records and their attachments. Further attachments stay at the source.
     pub bytes: u64,
     /// The maximum number of records.
     pub records: u64,
-    /// The maximum bytes of one attachment. A larger one stays at the source.
+    /// The maximum number of bytes of an attachment. A larger one stays at the source.
     pub attachment: u64,
     /// The timeout of one attempt of a job.
     pub time: Duration,
@@ -44,18 +44,19 @@ impl Default for SyncLimits {
     }
 }
 
-/// How temporary failures are retried: a request after a short time, a job later.
+/// How temporary failures are retried. A request is retried after a short time, a job later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// The wait before a request's second try. It doubles before each further one.
+    /// The time before a request's second try. It doubles before each further one.
     pub first: Duration,
-    /// If a source asks for a longer wait, a later attempt of the job calls it again.
+    /// The maximum time before a request's next try. If the source asks for more, a later attempt of the job makes the
+    /// request again.
     pub max_wait: Duration,
     /// The maximum number of tries of a request.
     pub tries: u32,
     /// The maximum number of attempts of a job. The last one stores whatever was fetched.
     pub attempts: u32,
-    /// The seconds before a job's second attempt. They double before each further one.
+    /// The number of seconds before a job's second attempt. It doubles before each further one.
     pub again: i64,
 }
 

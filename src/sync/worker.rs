@@ -1,5 +1,5 @@
 //! The worker of a serving process: runs due jobs, stops those whose authorization has ended, carries out erasures, and
-//! applies timeouts. If several processes serve one folder, one of them works and the others stand by.
+//! makes state changes that are due. If several processes serve one folder, one of them works and the others stand by.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::settings::Settings;
 use crate::consent::Store;
 use crate::lake::{Lake, LakeError};
 
-/// The interval of checks for due work if no event comes.
+/// How often the worker looks for due work, unless an event wakes it earlier.
 const TICK: Duration = Duration::from_secs(1);
 /// The delay before retrying an erasure while another process writes the lake.
 const LOCK_RETRY: Duration = Duration::from_millis(50);
-/// The delay before retrying an erasure that a file blocks.
+/// The delay before erasures that were left undone are tried again.
 const BLOCKED_RETRY: Duration = Duration::from_secs(60);
 
 /// A running worker.
@@ -30,8 +30,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker on the current runtime. `base_url` is the service's public address, with which the systems of
-    /// tags begin.
+    /// Starts a worker on the current runtime. `base_url` is the service's public address. The systems of tags begin
+    /// with it.
     pub fn start(store: Arc<Store>, lake: Lake, client: Client, base_url: &str, settings: Settings) -> Worker {
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(work(
@@ -47,7 +47,8 @@ impl Worker {
         Worker { stop, task }
     }
 
-    /// Starts no further jobs and aborts running fetches; the next worker restarts them. A running commit is completed.
+    /// Starts no further jobs and aborts running fetches. The next worker starts these jobs again. A running commit is
+    /// completed.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         // A panic of the worker is already logged.
@@ -91,7 +92,8 @@ async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
     let _ = running_jobs.context.writing.lock().await;
 }
 
-/// Waits until this process may work.
+/// Waits until this process holds the spool, and takes up the jobs of an ended process. Returns `None` if the worker
+/// was stopped.
 async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Option<JobContext> {
     let mut told = false;
     loop {
@@ -116,18 +118,19 @@ async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Opt
     }
 }
 
-/// The running jobs.
+/// The running jobs and the running erasures.
 struct Running {
     context: Arc<JobContext>,
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
-    /// The result and time of the last run that left erasures undone. Until it is repeated, only later requests count.
+    /// The result and the time of the last run that left erasures undone. Until they are tried again, only later
+    /// requests are handled.
     erased: Option<(Erasing, Instant)>,
 }
 
 impl Running {
-    /// Applies overdue timeouts and schedules jobs.
+    /// Makes the state changes that are due, and schedules jobs.
     async fn keep_time(&self) {
         let store = self.context.store.clone();
         let kept = tokio::task::spawn_blocking(move || {
@@ -171,7 +174,7 @@ impl Running {
         }
     }
 
-    /// Erases the rows whose erasure was requested.
+    /// Starts the requested erasures, unless some are running.
     async fn erase(&mut self) {
         if self.erasing.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
@@ -202,7 +205,7 @@ impl Running {
         }
     }
 
-    /// Starts due jobs up to the maximum.
+    /// Starts due jobs, up to the maximum number.
     async fn begin_what_is_due(&mut self) {
         let jobs = self.context.settings.jobs.max(1);
         let free = jobs.saturating_sub(self.running.len());
@@ -227,7 +230,7 @@ impl Running {
     }
 }
 
-/// Runs the erasures. `None` if that failed, so that the next tick retries.
+/// Runs the requested erasures. Returns `None` after an error. Then the worker tries again.
 async fn erase(context: Arc<JobContext>, after: i64) -> Option<Erasing> {
     loop {
         let writing = context.writing.clone().lock_owned().await;

@@ -1,5 +1,5 @@
-//! Builds the address that starts a patient's authorization at a source, and the values to keep until the patient comes
-//! back.
+//! Builds the address to which a patient is sent for an authorization at a source, and the values that are needed when
+//! the patient comes back.
 
 use oauth2::basic::BasicClient;
 use oauth2::{AuthUrl, ClientId, CsrfToken, PkceCodeChallenge, RedirectUrl, Scope};
@@ -17,16 +17,16 @@ pub struct Redirect {
     pub url: String,
     /// The `state` in the address. The callback finds its session by a digest of the state.
     pub state: String,
-    /// The redirect URI and verifier for the exchange of the code.
+    /// The values for the exchange of the code.
     pub verifier: Verifier,
 }
 
-/// Stored encrypted until the patient comes back.
+/// The values that are stored, encrypted, until the patient comes back.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verifier {
     /// PKCE's verifier.
     pub code_verifier: String,
-    /// The `nonce` that an ID token has to repeat.
+    /// The `nonce` that an ID token must repeat.
     pub nonce: String,
 }
 
@@ -43,8 +43,8 @@ impl std::fmt::Debug for Verifier {
 }
 
 impl Client {
-    /// Builds an authorization request to a source (`aud` is its FHIR base) or to an identity provider (no `aud`). Each
-    /// source has its own redirect URI, so one source's answer never counts as another's.
+    /// Builds an authorization request to a source (`aud` is its FHIR base) or to an identity provider (no `aud`). The
+    /// caller gives each source its own redirect URI, so that one source's answer never counts as another's.
     pub fn redirect(
         &self,
         configuration: &Configuration,

@@ -1,5 +1,5 @@
-//! The client itself: HTTP behind the guard, and FHIR with an access token. The files beside it add what it can ask of
-//! a source, an identity provider and a record locator.
+//! The client: HTTP behind the guard, and FHIR with an access token. The other files of this folder add the calls to a
+//! source, to an identity provider and to a record locator.
 
 use super::error::Error;
 use super::guard::Guard;
@@ -10,12 +10,12 @@ use super::realm::Realm;
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(super) http: Http,
-    /// The address prefixes of documents that need no access token.
+    /// The addresses below which documents need no access token, because these addresses are signed.
     signed: Realm,
 }
 
 impl Client {
-    /// A client that calls only addresses that the guard allows.
+    /// Creates a client that calls only addresses that the guard allows.
     pub fn new(guard: Guard, limits: HttpLimits) -> Result<Client, Error> {
         Ok(Client {
             http: Http::new(guard, limits)?,
@@ -23,8 +23,7 @@ impl Client {
         })
     }
 
-    /// The same client, which also gets documents below these addresses without a token, because their addresses are
-    /// signed.
+    /// Returns the client with signed documents: it gets documents below these addresses without an access token.
     pub fn with_signed_documents<'a>(self, addresses: impl IntoIterator<Item = &'a str>) -> Client {
         Client {
             signed: Realm::under(addresses),
@@ -37,15 +36,16 @@ impl Client {
         self.signed.holds(url)
     }
 
-    /// Gets a FHIR resource or page with an access token, which is sent only within the realm. Statuses other than 200
-    /// are returned as answers too.
+    /// Gets a FHIR resource or page. The access token is sent only within the realm. An answer with another status than
+    /// 200 is returned, too.
     pub async fn fetch(&self, url: &str, token: &str, realm: &Realm) -> Result<Answer, Error> {
         self.http
             .get(url, FHIR_JSON, Some((token, realm)), self.http.limits().page)
             .await
     }
 
-    /// Begins to get other content than FHIR, by the same rules. The caller reads the body piece by piece.
+    /// Begins to get content that is not FHIR. The access token is sent only within the realm. The caller reads the
+    /// body piece by piece.
     pub async fn open(&self, url: &str, accept: &str, token: &str, realm: &Realm) -> Result<Download, Error> {
         let opened = self.http.open(url, accept, Some((token, realm))).await?;
         Ok(Download::new(opened))

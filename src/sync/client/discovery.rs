@@ -9,40 +9,40 @@ use super::guard::Guard;
 use super::http::JSON;
 use super::statement::Statement;
 
-/// The maximum bytes stored of a source's configuration.
+/// The maximum number of bytes of a configuration in its stored form.
 const LARGEST: usize = 64 << 10;
 
-/// The endpoints of a source's authorization server, and what it supports.
+/// The endpoints of an authorization server, and what it supports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Configuration {
-    /// The authorization endpoint. A source that only serves located facilities has none.
+    /// The authorization endpoint. A source that serves only located facilities has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_endpoint: Option<String>,
     /// The token endpoint.
     pub token_endpoint: String,
-    /// Its issuer.
+    /// The issuer of its ID tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// The address of its keys.
+    /// The address of the keys with which it signs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// Its supported scopes.
+    /// The scopes that it supports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes_supported: Vec<String>,
-    /// The supported methods of PKCE.
+    /// The methods of PKCE that it supports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub code_challenge_methods_supported: Vec<String>,
-    /// The supported methods of client authentication.
+    /// The methods of client authentication that it supports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub token_endpoint_auth_methods_supported: Vec<String>,
-    /// SMART capabilities.
+    /// Its SMART capabilities.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
 }
 
 impl Client {
-    /// Gets the authorization endpoints of a source by its FHIR base.
+    /// Gets the configuration of a source's authorization server, by the source's FHIR base.
     pub async fn discover(&self, fhir_base: &str) -> Result<Configuration, Error> {
         let base = fhir_base.trim_end_matches('/');
         let smart = self
@@ -52,7 +52,7 @@ impl Client {
         let guard = self.http.guard();
         let found = match smart.and_then(|json| configuration(&json, guard, base)) {
             Ok(found) => return Ok(found),
-            // A temporary failure or a forbidden address says nothing about the source's configuration.
+            // A temporary failure or a forbidden address does not show that the source has no SMART configuration.
             Err(error) if error.may_pass() || matches!(error, Error::Forbidden(_)) => return Err(error),
             Err(error) => error,
         };
@@ -64,7 +64,7 @@ impl Client {
     }
 }
 
-/// A SMART configuration, if its endpoints may be called.
+/// Reads a SMART configuration. Fails if it is malformed or too large, or if its endpoints may not be called.
 fn configuration(json: &Value, guard: Guard, base: &str) -> Result<Configuration, Error> {
     let malformed = |what| match guard.check(base) {
         Ok(url) => super::http::malformed(&url, what),
@@ -85,14 +85,14 @@ fn configuration(json: &Value, guard: Guard, base: &str) -> Result<Configuration
     if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
         return Err(malformed("a SMART configuration without S256"));
     }
-    // The store keeps it with the endpoint, and with each session that waits for its answer.
+    // The store keeps the configuration with the endpoint, and with each session that waits for the source's answer.
     if serde_json::to_string(&found).map_or(0, |text| text.len()) > LARGEST {
         return Err(malformed("a SMART configuration that is too large"));
     }
     Ok(found)
 }
 
-/// The addresses in a CapabilityStatement.
+/// Returns the OAuth endpoints in a CapabilityStatement, if they may be called.
 fn oauth_uris(statement: Statement, guard: Guard) -> Option<Configuration> {
     let callable = |address: &str| guard.check(address).is_ok();
     let found = Configuration {

@@ -1,6 +1,6 @@
 //! Errors of calls to a source.
 
-/// Why a call to a source failed. The texts contain at most host names.
+/// Why a call to a source failed. The messages contain hosts and statuses, but no path, query or token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The address must not be called.
@@ -24,14 +24,14 @@ pub enum Error {
         /// The host.
         host: String,
     },
-    /// An unexpected status without further information.
+    /// An unexpected status, without an OAuth error.
     #[error("{host} answered with status {status}")]
     Status {
         /// The host.
         host: String,
         /// HTTP's status.
         status: u16,
-        /// The number of seconds to wait before the next request.
+        /// The number of seconds that the source asks to wait.
         retry_after: Option<u64>,
     },
     /// The answer does not follow the protocol.
@@ -50,7 +50,7 @@ pub enum Error {
         /// The `error` of RFC 6749, shortened to letters, digits, `_`, `-` and `.`.
         code: String,
     },
-    /// The token endpoint is at another origin than the FHIR base, and the operator has not confirmed it.
+    /// The token endpoint has another origin than the FHIR base, and the operator has not confirmed this origin.
     #[error(
         "its token endpoint is at {origin}, and the client secret goes to the origin of its FHIR base only; if that is the \
          source's, add it with --token-endpoint {origin}"
@@ -83,7 +83,7 @@ impl Error {
         }
     }
 
-    /// The number of seconds that the source asks to wait.
+    /// Returns the number of seconds that the source asks to wait.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
             Error::Status { retry_after, .. } => *retry_after,

@@ -1,6 +1,6 @@
-//! Checks which addresses may be called. Addresses come from the directory, from sources and from redirects. The form
-//! of each is checked before the call, and its resolved IP address at the connection. So no name can lead into the
-//! service's own network.
+//! Decides which addresses may be called. Addresses come from the directory, from sources and from redirects. The form
+//! of an address is checked before the call. The IP addresses of its name are checked when the connection is made. So
+//! no name can lead into the service's own network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 use super::error::Error;
 
-/// The maximum length of an address. Page links of sources have some thousand characters.
+/// The maximum length of an address in bytes. The page links of sources have up to some thousand characters.
 const LONGEST: usize = 32 << 10;
 
 /// The addresses that may be called.
@@ -23,7 +23,7 @@ pub enum Guard {
 }
 
 impl Guard {
-    /// Parses an address, if its form is allowed.
+    /// Parses an address. Fails if its form is not allowed.
     pub fn check(self, address: &str) -> Result<Url, Error> {
         if address.len() > LONGEST {
             return Err(Error::Forbidden("it is too long"));
@@ -51,7 +51,7 @@ impl Guard {
         let admitted = match url.host() {
             None => false,
             Some(Host::Domain(name)) => !name.is_empty(),
-            // A URL with an IP address is called without name resolution.
+            // A URL with an IP address is called without name resolution, so the address is checked here.
             Some(Host::Ipv4(ip)) => self.admits(IpAddr::V4(ip)),
             Some(Host::Ipv6(ip)) => self.admits(IpAddr::V6(ip)),
         };
@@ -89,7 +89,8 @@ fn class(ip: IpAddr) -> Class {
 fn class_v4(ip: Ipv4Addr) -> Class {
     match ip.octets() {
         [10 | 127, ..] | [192, 168, ..] | [172, 16..=31, ..] | [100, 64..=127, ..] => Class::Private,
-        // This network, link-local, protocol assignments, documentation, 6to4 relays, benchmarks, multicast, reserved.
+        // "This network", link-local, protocol assignments, documentation, 6to4 relays, benchmarks, multicast,
+        // reserved.
         [0, ..] | [169, 254, ..] | [192, 0, 0 | 2, _] | [192, 88, 99, _] | [198, 18 | 19, ..] => Class::Never,
         [198, 51, 100, _] | [203, 0, 113, _] | [224..=255, ..] => Class::Never,
         _ => Class::Public,
@@ -106,7 +107,7 @@ fn class_v6(ip: Ipv6Addr) -> Class {
     };
     match ip.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] | [0xfc00..=0xfdff, ..] => Class::Private,
-        // NAT64 and 6to4 addresses are judged by the IPv4 address inside.
+        // NAT64 and 6to4 addresses have the class of the IPv4 address that they contain.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inner(high, low),
         [0x2002, high, low, ..] => inner(high, low),
         // Teredo and other protocol assignments, documentation.
@@ -117,8 +118,8 @@ fn class_v6(ip: Ipv6Addr) -> Class {
     }
 }
 
-/// Resolves names to allowed addresses. If one address of a name is forbidden, the name is refused, because such a
-/// mixture is suspicious.
+/// Resolves names to allowed addresses. If one address of a name is forbidden, the whole name is refused, because such
+/// a mixture is suspicious.
 pub(super) struct Resolver(pub(super) Guard);
 
 /// Why a name was not resolved.
@@ -229,7 +230,7 @@ mod tests {
             "https://127.0.0.1/",
             "https://[::1]/",
             "https://[::ffff:10.0.0.1]/",
-            // The URL parser reads these as 127.0.0.1.
+            // The URL parser reads the next three as 127.0.0.1.
             "https://2130706433/",
             "https://0x7f.1/",
             "https://0177.0.0.1/",

@@ -18,13 +18,13 @@ const REDIRECTS: usize = 5;
 /// Limits of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Timeout for the connection.
+    /// The timeout for the connection.
     pub connect: Duration,
-    /// Timeout until the next bytes arrive.
+    /// The timeout until the next bytes arrive.
     pub idle: Duration,
-    /// Timeout of the whole call.
+    /// The timeout of the whole call.
     pub whole: Duration,
-    /// The maximum bytes of a FHIR resource or page, decompressed.
+    /// The maximum number of bytes of a FHIR resource or page, decompressed.
     pub page: usize,
 }
 
@@ -39,7 +39,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// The maximum bytes of a document that is not a page of records.
+/// The maximum number of bytes of an answer that is no FHIR resource or page.
 pub(super) const DOCUMENT: usize = 2 << 20;
 
 /// A source's answer.
@@ -53,7 +53,7 @@ pub struct Answer {
     pub content_type: Option<String>,
     /// The body, decompressed.
     pub body: Vec<u8>,
-    /// Its final address after redirects.
+    /// The address of the answer, after redirects.
     pub url: Url,
 }
 
@@ -113,7 +113,7 @@ impl Http {
         read(response, url, max_bytes).await
     }
 
-    /// Begins to get a document. Returns the response and its final address.
+    /// Begins to get a document, following redirects. Returns the response and its address.
     pub(super) async fn open(
         &self,
         address: &str,
@@ -138,7 +138,7 @@ impl Http {
         Err(malformed(&url, "too many redirects"))
     }
 
-    /// Gets JSON. An error if the status is not 200.
+    /// Gets JSON. Fails if the status is not 200.
     pub(super) async fn get_json(&self, address: &str, accept: &str) -> Result<serde_json::Value, Error> {
         let answer = self.get(address, accept, None, DOCUMENT).await?;
         if answer.status != 200 {
@@ -147,7 +147,8 @@ impl Http {
         answer.json()
     }
 
-    /// Posts a form. Redirects are not followed, so the form goes nowhere else.
+    /// Posts a form, with HTTP Basic authentication if `basic` is set. Redirects are not followed, so the form goes
+    /// nowhere else.
     pub(super) async fn post_form(
         &self,
         address: &str,
@@ -162,7 +163,7 @@ impl Http {
         read(self.send(request, &url).await?, url, DOCUMENT).await
     }
 
-    /// Posts JSON.
+    /// Posts JSON. Redirects are not followed.
     pub(super) async fn post_json(
         &self,
         address: &str,
@@ -183,13 +184,13 @@ impl Http {
 }
 
 impl Answer {
-    /// The body as JSON.
+    /// Parses the body as JSON.
     pub(super) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body)
             .map_err(|_| malformed(&self.url, "something else than the JSON that was expected"))
     }
 
-    /// The error for an unexpected status.
+    /// Returns the error for an unexpected status.
     pub(super) fn refusal(&self) -> Error {
         Error::Status {
             host: host(&self.url),
@@ -199,7 +200,7 @@ impl Answer {
     }
 }
 
-/// The host and port of an address, which errors may contain.
+/// Returns the host of an address, with its port if it is not the default one. Errors may contain both.
 pub(super) fn host(url: &Url) -> String {
     let name = url.host_str().unwrap_or_default();
     match url.port() {
@@ -212,7 +213,7 @@ pub(super) fn malformed(url: &Url, what: &'static str) -> Error {
     Error::Malformed { host: host(url), what }
 }
 
-/// The error for a response by its status. Its body is not read.
+/// Returns the error for the status of a response. The body is not read.
 pub(super) fn refusal(response: &Response, url: &Url) -> Error {
     Error::Status {
         host: host(url),
@@ -221,7 +222,8 @@ pub(super) fn refusal(response: &Response, url: &Url) -> Error {
     }
 }
 
-/// The meaning of an error of the HTTP client. Its own text contains the whole address, so it is not used.
+/// Returns the error for a failure of the HTTP client. The client's own message is not used, because it contains the
+/// whole address.
 pub(super) fn failure(error: &reqwest::Error, url: &Url) -> Error {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -279,7 +281,7 @@ impl Download {
         Download { response, url }
     }
 
-    /// The answer without its body.
+    /// Returns the answer without its body.
     pub fn head(&self) -> Answer {
         Answer {
             status: self.response.status().as_u16(),
@@ -290,12 +292,12 @@ impl Download {
         }
     }
 
-    /// The length of the body as the source stated it.
+    /// Returns the length of the body as the source states it.
     pub fn length(&self) -> Option<u64> {
         self.response.content_length()
     }
 
-    /// The next piece of the body, decompressed.
+    /// Returns the next piece of the body, decompressed. Returns `None` at its end.
     pub async fn piece(&mut self) -> Result<Option<bytes::Bytes>, Error> {
         self.response.chunk().await.map_err(|error| failure(&error, &self.url))
     }
@@ -306,7 +308,7 @@ fn content_type(headers: &HeaderMap) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Reads `Retry-After`: seconds, or a date. A date in the past counts as none.
+/// Reads `Retry-After`: seconds, or a date. A date in the past gives 0 seconds.
 fn retry_after(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {

@@ -13,7 +13,7 @@ use super::locator::Demographics;
 
 /// The allowed clock difference, in seconds.
 const LEEWAY: i64 = 60;
-/// Algorithms with which only the provider can sign. Those with a shared secret are excluded.
+/// The algorithms with which only the provider can sign. Those with a shared secret are not among them.
 const SIGNED: [Algorithm; 8] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -25,23 +25,23 @@ const SIGNED: [Algorithm; 8] = [
     Algorithm::ES384,
 ];
 
-/// An OpenID provider with its own configuration.
+/// An OpenID provider with the configuration that it publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// Its issuer, which its tokens repeat.
+    /// Its issuer. Its ID tokens repeat it.
     pub issuer: String,
-    /// Its endpoints.
+    /// Its configuration.
     pub configuration: Configuration,
 }
 
 /// A verified identity.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The provider's identifier of the person.
+    /// The identifier that the provider gives to the person.
     pub subject: String,
     /// The person's demographics.
     pub demographics: Demographics,
-    /// The FHIR resource of the person, as the provider writes it.
+    /// The address of the person's FHIR resource, as the provider writes it.
     pub fhir_user: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-/// The claims that are checked.
+/// The claims of an ID token that are checked or used.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -101,7 +101,7 @@ impl Client {
         })
     }
 
-    /// Verifies an ID token that a provider issued to `client_id` for the request with this nonce; `now` is the
+    /// Verifies an ID token that a provider issued to `client_id` for the request with this nonce. `now` is the
     /// service's time in seconds.
     pub async fn identity(
         &self,
@@ -114,7 +114,7 @@ impl Client {
         let address = provider.configuration.jwks_uri.as_deref().unwrap_or_default();
         let keys: Value = self.http.get_json(address, JSON).await?;
         let keys = keys["keys"].as_array().cloned().unwrap_or_default();
-        // Keys of unknown kinds are skipped.
+        // Keys of unknown types are skipped.
         let keys = keys
             .into_iter()
             .filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
@@ -140,7 +140,7 @@ fn verify(
         None => keys.keys.iter().collect(),
     };
     let mut validation = Validation::new(header.alg);
-    // The other claims are checked below, against the service's own clock.
+    // All other claims are checked below. `exp` is compared to the service's own clock.
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;
@@ -230,11 +230,11 @@ mod tests {
             bad[name] = value;
             assert!(check(&sign(&bad, &private)).is_err(), "{bad}");
         }
-        // A list with only our client id is as good as the id alone.
+        // A list with our client id alone is accepted like the id itself.
         let mut list = good.clone();
         list["aud"] = json!(["us"]);
         assert!(check(&sign(&list, &private)).is_ok());
-        // Refused: a signature with a shared secret, and a token without signature.
+        // A signature with a shared secret is refused, and so is a token without a signature.
         let hmac =
             jsonwebtoken::encode(&Header::new(Algorithm::HS256), &good, &EncodingKey::from_secret(b"k")).unwrap();
         assert!(check(&hmac).is_err());

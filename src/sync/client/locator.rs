@@ -8,12 +8,12 @@ use super::error::Error;
 use super::http::malformed;
 use super::token::patient_id;
 
-/// The maximum number of facilities used from one answer.
+/// The maximum number of facilities that are used from one answer.
 const MAX_FACILITIES: usize = 200;
 /// The maximum number of characters of a facility's name.
 const LONGEST_NAME: usize = 200;
 
-/// The person to look for: verified details, or those the person entered.
+/// The person whose records are looked for: verified details, or details that the person entered.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Demographics {
@@ -43,9 +43,9 @@ impl std::fmt::Debug for Demographics {
 pub struct Facility {
     /// Its name.
     pub name: String,
-    /// Its FHIR base, which identifies it in the directory.
+    /// Its FHIR base. The directory finds its endpoint by this.
     pub fhir_base: String,
-    /// The person's Patient there.
+    /// The id of the person's Patient there.
     pub patient: String,
 }
 
@@ -58,7 +58,7 @@ impl std::fmt::Debug for Facility {
 }
 
 impl Client {
-    /// Asks a record locator; `id_token` proves a verified identity.
+    /// Asks a record locator which facilities hold records of a person. `id_token` proves a verified identity.
     pub async fn locate(
         &self,
         locator: &str,
@@ -78,7 +78,7 @@ impl Client {
         for one in list.iter().take(MAX_FACILITIES) {
             let facility =
                 Facility::deserialize(one).map_err(|_| malformed(&answer.url, "a facility that cannot be read"))?;
-            // Records can only be requested for a named Patient.
+            // Records can be requested only for a Patient with a usable id, so other facilities are left out.
             if let Some(patient) = patient_id(&facility.patient).map(str::to_owned) {
                 let name = facility.name.chars().filter(|letter| !letter.is_control());
                 facilities.push(Facility {

@@ -1,5 +1,5 @@
-//! The realm: the addresses to which a source's access token may be sent. These are its FHIR base, and others that the
-//! operator has declared.
+//! The realm of a source: the addresses to which its access token may be sent. These are its FHIR base, and others that
+//! the operator has declared.
 
 use url::Url;
 
@@ -8,19 +8,19 @@ use url::Url;
 pub struct Realm(Vec<Url>);
 
 impl Realm {
-    /// All addresses below these, each with or without a trailing slash. An invalid URL contains nothing.
+    /// Creates the set of all addresses below these, which may end in a slash or not. An invalid URL adds nothing.
     pub fn under<'a>(bases: impl IntoIterator<Item = &'a str>) -> Realm {
         Realm(bases.into_iter().filter_map(|base| Url::parse(base).ok()).collect())
     }
 
-    /// The whole origins of these addresses.
+    /// Creates the set of all addresses with the same origin as one of these.
     pub fn origins<'a>(addresses: impl IntoIterator<Item = &'a str>) -> Realm {
         let urls = addresses.into_iter().filter_map(|address| Url::parse(address).ok());
         let origins = urls.filter_map(|url| Url::parse(&url.origin().ascii_serialization()).ok());
         Realm(origins.collect())
     }
 
-    /// Whether an address belongs to the source.
+    /// Whether an address belongs to the realm.
     pub fn holds(&self, url: &Url) -> bool {
         self.0.iter().any(|base| {
             let under = url.path().strip_prefix(base.path().trim_end_matches('/'));
@@ -30,8 +30,8 @@ impl Realm {
 }
 
 impl Realm {
-    /// The address, if it belongs to the source. A source with a TLS proxy in front may write `http` for its own host.
-    /// Then `https` is used.
+    /// Returns an address that belongs to the realm. A source behind a TLS proxy may write `http` for its own host.
+    /// Then the returned address has `https`, and the port of the realm.
     pub fn own(&self, url: &Url) -> Option<Url> {
         if self.holds(url) {
             return Some(url.clone());

@@ -12,9 +12,9 @@ pub struct Registration {
     pub client_secret: Option<String>,
     /// The scopes to request, separated by spaces.
     pub scope: String,
-    /// How the source accepts the secret, if known.
+    /// How the source accepts the secret, if this is known.
     pub client_auth: Option<ClientAuth>,
-    /// The addresses to which the secret may be sent. `None` for any address with TLS.
+    /// The addresses to which the secret may be sent. `None` allows all addresses with TLS, and this machine.
     pub secret_at: Option<Realm>,
 }
 

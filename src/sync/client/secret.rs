@@ -8,21 +8,22 @@ use super::error::Error;
 use super::registration::Registration;
 use crate::consent::ClientAuth;
 
-/// How a source reacts to the service's secret.
+/// What a source did with the service's secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretTried {
-    /// It accepts the secret in this way.
+    /// The source accepts the secret in this way.
     Taken(ClientAuth),
-    /// It refuses the secret in all ways.
+    /// The source refuses the secret in all ways.
     Refused,
-    /// The source's answers are inconclusive.
+    /// The answers do not show whether the source accepts the secret. This is the first error.
     Untold(Error),
 }
 
 impl Client {
     /// Finds out how a source accepts the service's secret: requests access with an invalid refresh token. If the
     /// source rejects the token and not the client, it has accepted the secret. Only errors of RFC 6749 count, because
-    /// a page may come from a gateway. `None` without a secret. An error if the secret must not be sent there.
+    /// any other answer may come from a gateway. Returns `None` if there is no secret. Fails if the secret may not be
+    /// sent to the token endpoint.
     pub async fn try_secret(
         &self,
         configuration: &Configuration,
@@ -51,7 +52,8 @@ impl Client {
         Ok(Some(untold.map_or(SecretTried::Refused, SecretTried::Untold)))
     }
 
-    /// Checks whether the secret may be sent to the configured token endpoint.
+    /// Checks that the secret may be sent to the token endpoint: over TLS or within this machine, and only to the
+    /// addresses of the registration.
     pub(super) fn may_have_secret(
         &self,
         configuration: &Configuration,
@@ -70,8 +72,8 @@ impl Client {
     }
 }
 
-/// The ways in which a source may accept the secret, the most likely first: the known one, otherwise those of its
-/// configuration.
+/// Returns the ways in which a source may accept the secret, the most likely first. The known way comes before those in
+/// its configuration.
 pub(super) fn ways(configuration: &Configuration, registration: &Registration, secret: &str) -> Vec<ClientAuth> {
     let methods = &configuration.token_endpoint_auth_methods_supported;
     let has = |name: &str| methods.iter().any(|method| method == name);
@@ -93,7 +95,7 @@ pub(super) fn ways(configuration: &Configuration, registration: &Registration, s
     ways
 }
 
-/// Whether a source refused the grant, and therefore accepted the client (RFC 6749, section 5.2).
+/// Whether an error shows that the source refused the grant, and so accepted the client (RFC 6749, section 5.2).
 fn refuses_grant(error: &Error) -> bool {
     const OF_THE_GRANT: [&str; 4] = [
         "invalid_grant",
@@ -104,7 +106,7 @@ fn refuses_grant(error: &Error) -> bool {
     matches!(error, Error::Refused { code, .. } if OF_THE_GRANT.contains(&code.as_str()))
 }
 
-/// Whether a source refused the client, and not the grant.
+/// Whether an error shows that the source refused the client, and not the grant.
 pub(super) fn is_about_client(error: &Error) -> bool {
     match error {
         Error::Refused { code, .. } => code == "invalid_client",

@@ -1,4 +1,4 @@
-//! Reads a source's CapabilityStatement as a stream. Some are 16 MiB long, and only a small part is kept.
+//! Reads a source's CapabilityStatement as a stream, because it may have many megabytes, and only a small part is used.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,25 +11,25 @@ use super::calls::Client;
 use super::error::Error;
 use super::http::{FHIR_JSON, host, malformed};
 
-/// The maximum bytes of a statement.
+/// The maximum number of bytes of a statement.
 const LARGEST: u64 = 16 << 20;
-/// The number of pieces queued for the parser.
+/// The maximum number of pieces that wait for the parser.
 const PIECES: usize = 4;
-/// The maximum number of stored types, and of entries of a type.
+/// The maximum number of types. `ENTRIES` is that of the entries of each list in a type.
 const TYPES: usize = 300;
 const ENTRIES: usize = 200;
-/// The maximum number of characters of a stored name or address.
+/// The maximum number of characters of a name or an address. The rest is cut off.
 const LETTERS: usize = 512;
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
 
-/// The capabilities of a source.
+/// What a source can do, according to its CapabilityStatement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Derive)]
 #[serde(default)]
 pub struct Statement {
     /// The version of FHIR. Empty if it is not stated.
     pub fhir_version: String,
-    /// Whether it answers only in XML.
+    /// Whether it gives FHIR as XML only.
     #[serde(skip_serializing_if = "is_false")]
     pub xml_only: bool,
     /// The FHIR base that it states.
@@ -45,7 +45,7 @@ pub struct Statement {
     pub types: BTreeMap<String, Served>,
 }
 
-/// The interactions of a type.
+/// What a source can do with a type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Derive)]
 #[serde(default)]
 pub struct Served {
@@ -58,7 +58,7 @@ pub struct Served {
     /// Whether a search can include Provenance.
     #[serde(skip_serializing_if = "is_false")]
     pub provenance: bool,
-    /// Parameters that are used together.
+    /// Sets of parameters that a search may combine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub combinations: Vec<Vec<String>>,
 }
@@ -68,7 +68,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Statement {
-    /// Why records of the source cannot be read at all.
+    /// Returns why no records of the source can be read. Returns `None` if they can.
     pub fn problem(&self) -> Option<String> {
         if self.xml_only {
             return Some("it gives FHIR as XML only, and only JSON is read".to_owned());
@@ -86,7 +86,7 @@ impl Statement {
         Some(format!("it speaks FHIR {version:?}{name}, and only R4 is read"))
     }
 
-    /// Whether some types can be searched by their last update.
+    /// Whether a type can be searched by `_lastUpdated`.
     pub fn tells_news(&self) -> bool {
         let mut types = self.types.values();
         types.any(|served| served.tells_news())
@@ -99,15 +99,15 @@ impl Statement {
 }
 
 impl Served {
-    /// Whether records can be searched by their last update.
+    /// Whether the type can be searched by `_lastUpdated`.
     pub fn tells_news(&self) -> bool {
         self.parameters.iter().any(|name| name == "_lastUpdated")
     }
 }
 
 impl Client {
-    /// Gets a source's CapabilityStatement. Another FHIR version or XML is not an error here; [`Statement::problem`]
-    /// reports it.
+    /// Gets a source's CapabilityStatement. XML or another version of FHIR is no error here. [`Statement::problem`]
+    /// reports them.
     pub async fn statement(&self, fhir_base: &str) -> Result<Statement, Error> {
         let address = format!("{}/metadata", fhir_base.trim_end_matches('/'));
         let (mut response, url) = self.http.open(&address, FHIR_JSON, None).await?;
@@ -142,7 +142,7 @@ impl Client {
                 begun = true;
                 is_xml = *first == b'<' && !is_html(&piece);
             }
-            // The parser has finished and needs no more pieces.
+            // If the parser has stopped, it needs no more pieces.
             if give.send(piece).await.is_err() {
                 break;
             }
@@ -171,7 +171,7 @@ fn is_html(piece: &[u8]) -> bool {
     start.contains("<html") || start.contains("<!doctype html")
 }
 
-/// A body that arrives in pieces.
+/// A body that arrives in pieces, as a reader.
 struct Pieces<B> {
     take: tokio::sync::mpsc::Receiver<B>,
     piece: std::io::Cursor<B>,
@@ -192,7 +192,7 @@ impl<B: AsRef<[u8]>> Read for Pieces<B> {
     }
 }
 
-/// Reads a statement. `None` for another resource.
+/// Reads a statement. Returns `None` for another resource, and for malformed JSON.
 fn read(source: impl Read) -> Option<Statement> {
     let document: Document = serde_json::from_reader(std::io::BufReader::new(source)).ok()?;
     // DSTU2 calls it Conformance.
@@ -218,7 +218,7 @@ fn read(source: impl Read) -> Option<Statement> {
         }
         for resource in rest.resource.0 {
             let served = statement.types.entry(resource.resource_type.0).or_default();
-            // A type without listed interactions is assumed to support reading and searching.
+            // If no interactions are listed, the type is assumed to support reading and searching.
             let is_silent = resource.interaction.0.is_empty();
             (served.read, served.search) = (served.read || is_silent, served.search || is_silent);
             for interaction in resource.interaction.0 {
@@ -321,7 +321,7 @@ struct Part {
     value_string: Option<Short>,
 }
 
-/// The start of a text.
+/// The first [`LETTERS`] characters of a string.
 #[derive(Default)]
 struct Short(String);
 
@@ -343,7 +343,7 @@ impl<'de> Deserialize<'de> for Short {
     }
 }
 
-/// The first items of a list. The rest is skipped.
+/// The first `MAX` items of a list. The others are skipped.
 struct Few<T, const MAX: usize>(Vec<T>);
 
 impl<T, const MAX: usize> Default for Few<T, MAX> {

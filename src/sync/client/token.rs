@@ -12,12 +12,12 @@ use super::secret::{encoded, is_about_client, ways};
 use crate::consent::ClientAuth;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// The maximum length of a token or id.
+/// The maximum length in bytes of a token or another text in an answer.
 const LONGEST: usize = 64 << 10;
-/// The maximum length of a Patient's id. R4 allows 64, but some sources use more.
+/// The maximum length in bytes of a Patient's id. R4 allows 64, but some sources use more.
 const LONGEST_ID: usize = 256;
 
-/// A source's grant.
+/// What a source has granted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Grant {
     /// The access token.
@@ -30,9 +30,9 @@ pub struct Grant {
     pub scope: Option<String>,
     /// The id of the Patient at the source.
     pub patient: Option<String>,
-    /// The patient's identity from an identity provider.
+    /// The ID token with the patient's identity, if there is one.
     pub id_token: Option<String>,
-    /// How the source accepted the secret, if there is one.
+    /// How the source accepted the secret. `None` if no secret was sent.
     pub client_auth: Option<ClientAuth>,
 }
 
@@ -75,7 +75,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Requests access to a facility for a verified person. The identity provider's ID token is the assertion.
+    /// Requests access to a facility for a verified person, with the identity provider's ID token as the assertion.
     pub async fn assert_identity(
         &self,
         configuration: &Configuration,
@@ -90,7 +90,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Requests access to a facility for a located person, in networks that trust the service.
+    /// Requests access to a facility for a located person. This works in networks that trust the service.
     pub async fn access_located(
         &self,
         configuration: &Configuration,
@@ -105,8 +105,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Requests a token. If it is unknown how the source accepts the secret, each way is tried until the source does
-    /// not reject the client.
+    /// Requests a token. If the source refuses the client, the next way of sending the secret is tried.
     async fn token(
         &self,
         configuration: &Configuration,
@@ -120,7 +119,7 @@ impl Client {
         let mut refused = None;
         for how in ways {
             match self.ask_token(configuration, registration, grant, Some(how)).await {
-                // If all ways fail, report the first refusal, because the first way is RFC 6749's default.
+                // If all ways fail, the first refusal is reported, because the first way is the most likely one.
                 Err(error) if is_about_client(&error) => refused = refused.or(Some(error)),
                 answer => return answer,
             }
@@ -192,8 +191,8 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
     })
 }
 
-/// The id of a Patient. Some sources send a reference instead. `None` if the id is not usable: for an empty one, a
-/// lenient source would return everybody's records.
+/// Returns the id in a Patient's id or reference. Returns `None` if it cannot be used in a request. With an empty id,
+/// for example, a lenient source would return everybody's records.
 pub(super) fn patient_id(patient: &str) -> Option<&str> {
     let id = patient.rsplit_once('/').map_or(patient, |(_, id)| id);
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\' | b'"' | b'<' | b'>');
@@ -201,7 +200,8 @@ pub(super) fn patient_id(patient: &str) -> Option<&str> {
     (whole && !matches!(id, "." | "..")).then_some(id)
 }
 
-/// The OAuth error in an answer, otherwise the meaning of its status.
+/// Returns the OAuth error in an answer. If it has none, or if its status means a temporary failure, returns the error
+/// for the status.
 fn refused(answer: &Answer) -> Error {
     let code = answer
         .json::<Value>()

@@ -1,4 +1,4 @@
-//! Finds the Patient of a grant when the token response does not name one: the `fhirUser` of the ID token, otherwise
+//! Finds the Patient of a grant if the token response has none: the `fhirUser` of the ID token or, if there is none,
 //! the only Patient that the access token can find.
 
 use serde_json::Value;
@@ -12,12 +12,12 @@ use super::realm::Realm;
 use super::registration::Registration;
 use super::token::{Grant, patient_id};
 
-/// The known facts when a patient comes back from a source.
+/// What is known when a patient comes back from a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
     /// The source's FHIR base.
     pub fhir_base: &'a str,
-    /// Its configuration.
+    /// The configuration of its authorization server.
     pub configuration: &'a Configuration,
     /// The service's registration there.
     pub registration: &'a Registration,
@@ -28,7 +28,7 @@ pub struct Arrival<'a> {
 }
 
 impl Client {
-    /// The id of the Patient that the access is for. `None` if no single one can be determined.
+    /// Returns the id of the Patient whose records the access token opens. Returns `None` if there is no single one.
     pub async fn whose(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
         if let Some(id) = self.fhir_user(arrival, grant).await? {
             return Ok(Some(id));
@@ -48,7 +48,7 @@ impl Client {
         Ok(None)
     }
 
-    /// The Patient in a verified ID token.
+    /// Returns the Patient in the `fhirUser` of a verified ID token.
     async fn fhir_user(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
         let Configuration { issuer, jwks_uri, .. } = arrival.configuration;
         let (Some(token), Some(issuer), Some(_)) = (&grant.id_token, issuer, jwks_uri) else {
@@ -72,7 +72,7 @@ impl Client {
     }
 }
 
-/// The Patient of this source in a `fhirUser`.
+/// Returns the id in a `fhirUser`, if it is a Patient of this source.
 fn named_patient(user: &str, base: &str) -> Option<String> {
     let relative = match Url::parse(user) {
         Ok(_) => user.strip_prefix(base.trim_end_matches('/'))?.strip_prefix('/')?,
@@ -82,7 +82,7 @@ fn named_patient(user: &str, base: &str) -> Option<String> {
     patient_id(id).filter(|one| *one == id).map(str::to_owned)
 }
 
-/// The Patient of a page with only one and without a next page.
+/// Returns the Patient of a page that has only one and no next page.
 fn sole_patient(body: &[u8]) -> Option<String> {
     let page: Value = serde_json::from_slice(body).ok()?;
     let mut links = page["link"].as_array().into_iter().flatten();

@@ -1,5 +1,6 @@
-//! The result of one search or one round of reads: its records in a draft on disk, their names, and their references.
-//! It counts for the job once it is kept. A dropped result leaves no trace, and its references are not followed.
+//! The records of one search, or of one round of reads: a draft on disk, with their names and their references. They
+//! count for the job after [`Work::keep`]. If a catch is dropped without it, nothing of it stays, and its references
+//! are not followed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -10,10 +11,10 @@ use super::spool::Draft;
 use super::work::{Held, Work, lock};
 use crate::fhir::facts;
 
-/// The maximum number of stored references.
+/// The maximum number of references that are remembered.
 const WANTED: usize = 200_000;
 
-/// Records that have arrived but are not kept yet.
+/// Records that have arrived and do not count for the job yet.
 pub(super) struct Catch<'w> {
     held: &'w Held,
     draft: Option<Draft>,
@@ -26,7 +27,7 @@ pub(super) struct Catch<'w> {
 }
 
 impl Catch<'_> {
-    /// Whether it contains a record with this name, such as `Patient/1`.
+    /// Whether the catch has a record with this name, such as `Patient/1`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.met.iter().any(|one| one == name)
     }
@@ -40,7 +41,7 @@ impl Drop for Catch<'_> {
 }
 
 impl<'w> Work<'w> {
-    /// Begins an empty result.
+    /// Begins an empty catch. `draft` is the name of its file.
     pub(super) fn begin(&'w self, draft: &str) -> Result<Catch<'w>, Trouble> {
         Ok(Catch {
             held: &self.held,
@@ -53,7 +54,7 @@ impl<'w> Work<'w> {
         })
     }
 
-    /// Adds a record and its references.
+    /// Adds a record with its references. Leaves out a record of a type that was not granted, and counts it.
     pub(super) fn take(&self, record: &Record, catch: &mut Catch<'_>) -> Result<(), Trouble> {
         let name = record.name.split('/').next().unwrap_or_default();
         if !self.is_granted(name) {
@@ -76,7 +77,7 @@ impl<'w> Work<'w> {
         catch.met.push(record.name.clone());
         references(&record.line, self.source.base(), |type_id, id| {
             let name = facts().get(type_id).name;
-            // Other people's Patients are not fetched, and `attach` handles Binaries.
+            // Patients of other people are not fetched. `attach` fetches Binaries.
             if self.granted.contains(&type_id) && !matches!(name, "Patient" | "Binary") && catch.wanted.len() < WANTED {
                 catch.wanted.insert(format!("{name}/{id}"));
             }
@@ -84,11 +85,11 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Adds a complete result to the results of the job. Returns the number of its records.
+    /// Makes a complete catch count for the job. Returns the number of its records.
     pub(super) fn keep(&self, mut catch: Catch<'_>) -> Result<u64, Trouble> {
         let Some(draft) = catch.draft.take() else { return Ok(0) };
         let records = self.spool.keep(draft).map_err(internal)?;
-        // A kept result still counts, so its drop must not subtract it.
+        // The records count from now on, so dropping the catch must not subtract them.
         (catch.bytes, catch.records) = (0, 0);
         self.unasked.fetch_add(catch.unasked, Ordering::Relaxed);
         lock(&self.met).extend(std::mem::take(&mut catch.met));

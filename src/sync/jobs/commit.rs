@@ -9,10 +9,10 @@ use crate::consent::{BegunJob, Endpoint, Store};
 use crate::ingest::{self, Normalization, Options, Summary, Synced, SyncedAttachment, addresses};
 use crate::lake::{Lake, LakeError, LakeWriter};
 
-/// The interval between attempts to lock a lake that another process writes.
+/// The time between attempts to get the lake's writer while another process writes.
 const LOCK_RETRY: Duration = Duration::from_millis(50);
 
-/// The input of a commit.
+/// What a commit needs.
 pub(super) struct Commit {
     pub(super) lake: Lake,
     pub(super) store: Arc<Store>,
@@ -27,8 +27,9 @@ pub(super) struct Commit {
 }
 
 impl Commit {
-    /// Commits unless the job was stopped. It checks the consent while it holds the lake's lock. An erasure needs the
-    /// lock too. So either the erasure comes later, or this commit sees that the consent has ended.
+    /// Commits the records, unless the job was stopped. This is checked while the job holds the lake's writer, which an
+    /// erasure needs, too. So either the erasure comes later and takes the new rows, or this commit sees that the
+    /// consent has ended.
     pub(super) fn carry_out(self) -> Result<Summary, Trouble> {
         let mut writer = self.writer()?;
         if !self.stands()? {
@@ -63,7 +64,7 @@ impl Commit {
         ingest::sync(&mut writer, options, synced, &self.spool.files(), &self.attachments).map_err(internal)
     }
 
-    /// The lake's writer. Waits for it as long as the job is not stopped.
+    /// Waits for the lake's writer, as long as the job is not stopped.
     fn writer(&self) -> Result<LakeWriter, Trouble> {
         loop {
             match self.lake.writer() {

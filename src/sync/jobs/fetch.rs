@@ -1,6 +1,6 @@
-//! Fetches all records of a plan into a spool. It reports each missing part as a [`Gap`]. If a search fails in the
-//! middle, all its records are dropped. Records of types that the patient did not grant are not stored, even if the
-//! source sends them.
+//! Fetches all records of a plan into a spool. Each missing part becomes a [`Gap`]. If a search fails after some pages,
+//! none of its records are kept. Records of types that the patient did not grant are not stored, even if the source
+//! sends them.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -18,18 +18,19 @@ use super::work::{Found, Held, Whose, Work, lock, malformed};
 use crate::fhir::facts;
 use crate::sync::settings::SyncLimits;
 
-/// The number of types and referenced resources fetched at the same time. The source's gate limits their requests.
+/// The number of types, or of referenced resources, that are fetched at the same time. The source's gate limits their
+/// requests.
 pub(super) const AT_ONCE: usize = 8;
-/// Requests for changes start this many seconds before the last sync, because clocks differ and some sources show
-/// records late.
+/// A search for changes goes back this number of seconds before the beginning of the last sync, because clocks differ
+/// and some sources show records late.
 const MARGIN: i64 = 86_400;
 
-/// The fetched records and gaps.
+/// What was fetched, and what is missing.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     pub(super) gaps: Vec<Gap>,
     pub(super) records: u64,
-    /// The bytes of the records.
+    /// The number of bytes of the records.
     pub(super) bytes: u64,
     /// The number of records of types that were not granted.
     pub(super) unasked: u64,
@@ -37,7 +38,7 @@ pub(super) struct Fetched {
     pub(super) has_patient: bool,
 }
 
-/// Fetches the records. An error means that no request can succeed any more, or that the job was stopped.
+/// Fetches the records of a plan. An error means that no further request can succeed, or that the job was stopped.
 pub(super) async fn fetch(
     source: &Source,
     plan: &Plan,
@@ -76,7 +77,7 @@ pub(super) async fn fetch(
     if !is_searched || fetched.gaps.iter().any(|gap| gap.resource_type == "Provenance") {
         fetched.gaps.extend(provenance_gap(without));
     }
-    // References of dropped records are not followed.
+    // If no records were kept, there are no references to follow.
     if fetched.records > 0 {
         work.follow(&mut fetched).await?;
     }
@@ -93,7 +94,7 @@ struct NotAlong {
     status: u16,
 }
 
-/// The gap for missing Provenance, one for all types.
+/// Returns the gap for missing Provenance: one for all these types.
 fn provenance_gap(mut without: Vec<NotAlong>) -> Option<Gap> {
     without.sort_by_key(|one| one.resource_type);
     let status = without.first()?.status;
@@ -102,7 +103,7 @@ fn provenance_gap(mut without: Vec<NotAlong>) -> Option<Gap> {
 }
 
 impl<'w> Work<'w> {
-    /// Fetches a type.
+    /// Fetches the records of a type.
     async fn search(&'w self, search: &Search) -> Result<(Found, Option<NotAlong>), Trouble> {
         let name = facts().get(search.type_id).name;
         let Way::Search(query) = &search.way else {
@@ -124,7 +125,7 @@ impl<'w> Work<'w> {
         Ok((found, not_along))
     }
 
-    /// Fetches a type that the source's statement lists, or any type if it lists none.
+    /// Fetches a type that the source's statement lists. Without a statement, all types count as listed.
     async fn listed(&'w self, name: &'static str, address: &str, along: &mut Along) -> Result<Found, Trouble> {
         if let Some(since) = self.since(name)
             && let Reply::Had(catch) = self
@@ -140,9 +141,10 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Tries a type that the source's statement does not list, because statements are often incomplete. It makes only
-    /// the basic search, without Provenance and without narrower searches. A refusal is a gap only if the type was
-    /// promised. A 401 counts as a refusal of the type: if access has ended, the listed types show it.
+    /// Tries to fetch a type that the source's statement does not list, because statements are often incomplete. It
+    /// makes only the plain search, without Provenance and without narrower searches. A failure is a gap only if the
+    /// directory promises the type. A 401 counts as a refusal of the type: if access has ended, the searches of listed
+    /// types show it.
     async fn unlisted(&'w self, name: &'static str, address: &str, is_promised: bool) -> Result<Found, Trouble> {
         let size = self.source.pages().first();
         let mut reply = self.ask_at(address, size, name).await;
@@ -166,8 +168,9 @@ impl<'w> Work<'w> {
         })
     }
 
-    /// The time of the oldest new records of a type. It needs a source that can search by update time, and complete
-    /// older records. A type without stored records is fetched whole, which costs little.
+    /// Returns the time from which on changes of a type are fetched. Returns `None` if the type must be fetched
+    /// completely: without an earlier sync, if the source cannot search by `_lastUpdated`, or if the earlier syncs have
+    /// no records of the type or not all of them.
     fn since(&self, name: &str) -> Option<String> {
         let last = self.whose.since?;
         let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
@@ -180,7 +183,7 @@ impl<'w> Work<'w> {
         whole.then(|| at.to_rfc3339_opts(SecondsFormat::Secs, true))
     }
 
-    /// Fetches the Patient: by its id, otherwise by a search for its id.
+    /// Fetches the Patient by a read. If that is refused or finds nothing, searches for the Patient by its id.
     async fn patient(&'w self) -> Result<Found, Trouble> {
         let (base, id) = (self.source.base(), encoded(self.whose.patient));
         let name = format!("Patient/{}", self.whose.patient);
@@ -203,7 +206,8 @@ impl<'w> Work<'w> {
         Ok(Found::gap(Gap::of("Patient", why)))
     }
 
-    /// Reads one resource, which must have this name.
+    /// Reads one resource. Its name must be `name`, such as `Patient/1`. If the answer is something else, it is
+    /// requested once more.
     pub(super) async fn read(&self, url: &str, name: &str) -> Result<Result<Record, Why>, Trouble> {
         let mut again = true;
         loop {

@@ -1,5 +1,5 @@
-//! Reads referenced records that no search returned, by id and in rounds: organizations, practitioners, drugs, and
-//! records of any granted type, whether or not the source supports searching it.
+//! Reads by id what other records refer to and no search returned: organizations, practitioners, medications, and
+//! records of any granted type, whether or not the source can search it. It works in rounds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -15,11 +15,11 @@ use super::source::Trouble;
 use super::work::{Work, lock};
 use crate::fhir::facts;
 
-/// The maximum number of referenced resources to read, and the maximum number of rounds.
+/// The maximum number of referenced resources that are read. `ROUNDS` is the maximum number of rounds.
 const REFERRED: usize = 50_000;
 const ROUNDS: usize = 6;
-/// The maximum number of failing reads of a type, and of a type that the source does not list. If none has succeeded by
-/// then, the type is given up.
+/// If this number of reads of a type failed and none succeeded, the type is given up. `VAIN_UNLISTED` is the number for
+/// a type that the source's statement does not list.
 const VAIN: u32 = 20;
 const VAIN_UNLISTED: u32 = 3;
 
@@ -31,9 +31,9 @@ struct Tally {
 }
 
 impl<'w> Work<'w> {
-    /// Reads missing targets of references, and their targets.
+    /// Reads the targets of references that were not fetched, and then the targets of their references.
     pub(super) async fn follow(&'w self, fetched: &mut Fetched) -> Result<(), Trouble> {
-        // A type whose search failed is left out.
+        // If the search for a type failed, none of its records are read.
         let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
         let broken: HashSet<&'static str> = failed.map(|gap| gap.resource_type).collect();
         let tallies: Mutex<HashMap<&'static str, Tally>> = Mutex::default();
@@ -44,7 +44,7 @@ impl<'w> Work<'w> {
             if names.is_empty() {
                 break;
             }
-            // A requested target counts as met, whatever the result.
+            // A target that was requested once is not requested again, whatever the result.
             lock(&self.met).extend(names.iter().map(|(resource_type, id)| format!("{resource_type}/{id}")));
             let mut asked = Vec::new();
             for (resource_type, id) in names {
@@ -80,7 +80,7 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// The targets of references that nothing has returned yet.
+    /// Removes and returns the targets of references that were neither fetched nor requested yet.
     fn unmet(&self) -> Vec<(&'static str, String)> {
         let (mut wanted, met) = (lock(&self.wanted), lock(&self.met));
         let names = std::mem::take(&mut *wanted).into_iter();
@@ -92,7 +92,7 @@ impl<'w> Work<'w> {
         names.collect()
     }
 
-    /// Reads one target of a reference. Returns the reason if that fails.
+    /// Reads one target of a reference. Returns the type and the reason if that fails.
     async fn refer(
         &self,
         resource_type: &'static str,
@@ -114,7 +114,8 @@ impl<'w> Work<'w> {
         }
         let url = format!("{}/{resource_type}/{}", self.source.base(), encoded(id));
         let read = match self.read(&url, &format!("{resource_type}/{id}")).await {
-            // For an unlisted type, a 401 is a refusal. For other types it means that access has ended.
+            // For a type that the statement does not list, a 401 is a refusal. For other types it means that access has
+            // ended.
             Err(Trouble::Shut(_)) if !is_listed => Err(Why::Refused(401)),
             read => read?,
         };
@@ -136,7 +137,7 @@ impl<'w> Work<'w> {
     }
 }
 
-/// The missing records by type: the worst reason, and their number.
+/// The records that could not be read, by type: the most serious reason, and their number.
 #[derive(Default)]
 struct Lost(BTreeMap<&'static str, (Why, u64)>);
 

@@ -1,17 +1,16 @@
-//! Gaps: the records that a job could not fetch, with reasons. They are collected while it runs and reported at its
-//! end.
+//! Gaps: what a job could not fetch, with the reasons. They are collected while the job runs, and reported at its end.
 
 use super::source::Trouble;
 use crate::consent::{JobReport, Missing, MissingReason};
 use crate::ingest::Summary;
 use crate::normalize::Counts;
 
-/// Missing records.
+/// Missing records of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Gap {
     /// The resource type.
     pub(super) resource_type: &'static str,
-    /// The filter of a narrower search; `None` for the whole type.
+    /// The filter of a narrower search. `None` stands for the whole type.
     pub(super) part: Option<String>,
     pub(super) why: Why,
     /// The number of records, if they were requested one by one.
@@ -22,23 +21,25 @@ pub(super) struct Gap {
 pub(super) enum Why {
     /// The source answered with this status.
     Refused(u16),
-    /// Records refer to a resource that does not exist at the source.
+    /// The source does not have a resource to which records refer. It answered with this status.
     NotFound(u16),
-    /// The source's statement does not list the type, although records refer to this resource.
+    /// Records refer to a resource of a type that, by the source's statement, cannot be read.
     NotListed,
-    /// The source refused the search for the whole type. Narrower searches were tried instead.
+    /// The source refused the search for the whole type. These narrower searches were made instead, and may not reach
+    /// all records.
     Narrowed(String),
-    /// The type could not be fetched completely.
+    /// A request failed.
     Failed(Trouble),
-    /// The source does not list a search for the type, and a search failed, with a status if it was refused.
+    /// The source's statement does not list a search for the type, and the search failed. The status is given if the
+    /// source refused it.
     Unlisted(Option<u16>),
-    /// The source refused to include the resource in searches of these types, with this status.
+    /// With this status, the source refused to include the resource in the searches of these types.
     NotAlong(u16, String),
-    /// The source refused too many searches of the type, so the rest was not requested.
+    /// The source refused too many searches of the type, so further ones were not made.
     GivenUp,
-    /// The limit of followed references was reached.
+    /// There are more referenced resources, attachments or bytes than a job fetches.
     TooMany,
-    /// An attachment larger than this number of bytes. It stays at the source.
+    /// The attachment has more than this number of bytes. It stays at the source.
     TooLarge(u64),
 }
 
@@ -133,7 +134,7 @@ impl Gap {
     }
 }
 
-/// The result of a job, for the report.
+/// Returns the report of a job: what is missing, and the counts of stored records.
 pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
     let mut missing: Vec<Missing> = gaps.iter().map(Gap::told).collect();
     let mut counts = Vec::new();
@@ -161,14 +162,14 @@ pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
     }
 }
 
-/// The counts of each rule of normalization. Rules without changes are left out.
+/// Returns the counts of each rule of normalization that did anything.
 pub(super) fn rules(summary: &Summary) -> Vec<(String, Counts)> {
     let rules = summary.rules.rules.iter();
     let did = rules.filter(|(_, did)| **did != Counts::default());
     did.map(|(rule, did)| (rule.name().to_owned(), *did)).collect()
 }
 
-/// The known reasons why records of a type were refused, without duplicates.
+/// Returns the known reasons why records of a type were refused. Each occurs once.
 fn reasons(summary: Option<&Summary>, resource_type: &str) -> String {
     let refusals = summary.iter().flat_map(|summary| &summary.refusals);
     let of_type = refusals.filter(|refusal| {

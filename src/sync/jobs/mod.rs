@@ -1,5 +1,5 @@
-//! One job: it plans its requests, fetches records and their references into a spool on disk, and commits them as one
-//! snapshot.
+//! One job: it plans its requests, fetches records and the records to which they refer into a spool on disk, and
+//! commits them as one snapshot.
 
 mod attach;
 mod catch;

@@ -1,5 +1,5 @@
-//! Generates a Patient for sources that send none, from the few facts in the person's other records. The Patient is
-//! marked as generated.
+//! Generates a Patient for a source that sends none, from what the person's other records tell. The commit adds a tag
+//! that shows this.
 
 use std::io::{self, BufRead, BufReader};
 
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::lake::scratch::TextFile;
 
-/// The maximum number of records searched.
+/// The maximum number of records that are searched.
 const MAX_RECORDS: usize = 10_000;
-/// The elements copied from a Patient contained in a record.
+/// The elements that are copied from a contained Patient.
 const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate", "address"];
 
-/// A Patient with this id, as a line of NDJSON. The facts come from a contained Patient that a record is about.
-/// Otherwise the Patient has the name beside a reference, or only its id.
+/// Returns a Patient with this id, as a line of NDJSON. Its elements are from the first contained Patient whom a record
+/// is about. If there is none, it has the name beside a reference, or only its id.
 pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
     let mut patient = Map::new();
     patient.insert("resourceType".to_owned(), "Patient".into());
@@ -53,7 +53,8 @@ pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
     Ok(Value::Object(patient).to_string())
 }
 
-/// The facts of a contained Patient, if the reference points to one with a name or a birth date.
+/// Returns the elements of the contained Patient to whom the reference leads, if there is one with a name or a birth
+/// date.
 fn contained(record: &Value, reference: &Value) -> Option<Map<String, Value>> {
     let id = reference["reference"].as_str()?.strip_prefix('#')?;
     let inside = record["contained"].as_array()?.iter();
@@ -67,7 +68,7 @@ fn contained(record: &Value, reference: &Value) -> Option<Map<String, Value>> {
     Some(taken.map(|name| ((*name).to_owned(), patient[*name].clone())).collect())
 }
 
-/// Whether a reference names this Patient, or has no id.
+/// Whether a reference leads to this Patient, or has no address at all.
 fn is_about(reference: &Value, id: &str) -> bool {
     match reference["reference"].as_str() {
         None => true,

@@ -1,13 +1,14 @@
-//! Plans the requests for a patient's records at a source: the types in the directory that the scopes grant. A
-//! patient's own records are searched. Other granted types (organizations, practitioners) are read by reference. The
-//! source's statement says what it supports; without a statement everything is tried.
+//! Plans the requests for a patient's records at a source: for the types that the directory lists and the scopes grant.
+//! The patient's own records are searched. Resources of other granted types, such as organizations and practitioners,
+//! are read when a record refers to them. The source's statement shows what it supports. Without a statement,
+//! everything is tried.
 
 use crate::fhir::compartment::patient_params;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
 use crate::sync::client::Statement;
 
-/// The types requested if the directory lists none: the supported types that have records.
+/// The types that are searched if the directory lists none.
 const USUAL: &[&str] = &[
     "AllergyIntolerance",
     "CarePlan",
@@ -35,15 +36,15 @@ const USUAL: &[&str] = &[
     "Provenance",
 ];
 
-/// Types whose resources contain other resources. These would bypass all checks here.
+/// Types whose resources contain other resources. The checks here would not see what is inside.
 const WRAPPERS: &[&str] = &["Bundle", "Parameters"];
 
-/// The known facts about a source before records are requested.
+/// What is known about a source before records are requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known<'k> {
-    /// Types that the directory lists.
+    /// The types that the directory lists.
     pub(super) listed: &'k [String],
-    /// Granted scopes.
+    /// The granted scopes.
     pub(super) scope: Option<&'k str>,
     pub(super) statement: Option<&'k Statement>,
 }
@@ -54,13 +55,13 @@ pub(super) struct Plan {
     pub(super) searches: Vec<Search>,
     /// The granted types. Records of other types are not stored.
     pub(super) granted: Vec<TypeId>,
-    /// The types that can be read by id, as far as known.
+    /// The types that can be read by id, except those for which the source's statement shows no read.
     pub(super) readable: Vec<TypeId>,
     /// The granted types that the source's statement does not list.
     pub(super) unlisted: Vec<TypeId>,
 }
 
-/// A type that is searched by patient.
+/// A type that is fetched for the patient.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Search {
     pub(super) type_id: TypeId,
@@ -68,22 +69,22 @@ pub(super) struct Search {
     pub(super) listing: Listing,
 }
 
-/// The origin of a search parameter.
+/// Who lists the search for a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Listing {
-    /// The source's statement, or the source has none.
+    /// The source's statement. Also used if the source has no statement with types.
     Source,
-    /// Only the directory.
+    /// The directory. The source's statement lacks the type, or a search parameter for the patient.
     Directory,
-    /// Neither of them: it is one of the usual types.
+    /// Neither of them. The type is one of the usual ones.
     Nowhere,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// A read of the Patient.
+    /// The Patient is read by its id.
     Read,
-    /// A search by patient: its query without the page size.
+    /// The type is searched with this query, which has no page size.
     Search(String),
 }
 
@@ -94,9 +95,9 @@ impl Search {
     }
 }
 
-/// The plan for a patient of a source. It searches the types that the directory lists and the patient granted. The
-/// source's statement says how; types missing there are tried too. The Patient is always read. Resources of granted
-/// types are also read if a record refers to them.
+/// Makes the plan for a patient of a source. It searches the types that the directory lists and the patient granted.
+/// The source's statement shows how. Types that the statement lacks are tried, too. The Patient is read, if it was
+/// granted. Resources of granted types are also read if a record refers to them.
 pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let names = if known.listed.is_empty() { &usual } else { known.listed };
@@ -144,7 +145,7 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
             Some(Some(served)) if served.search => (served.parameters.as_slice(), Listing::Source),
             Some(Some(_)) => continue,
         };
-        // The statement's list of parameters may be incomplete.
+        // The statement's list of parameters may be incomplete, so the usual parameter is tried as well.
         let found = by_patient(type_id, parameters).map(|parameter| (parameter, listing));
         let found = found.or_else(|| Some((by_patient(type_id, &[])?, Listing::Directory)));
         if let Some((parameter, listing)) = found {
@@ -156,7 +157,7 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     plan
 }
 
-/// The parameter that searches a type by patient. If the source names parameters, it must be one of them.
+/// Returns the parameter that searches a type by patient. If `named` is not empty, it must be one of these.
 fn by_patient(type_id: TypeId, named: &[String]) -> Option<&'static str> {
     let admitted = |code: &&str| named.is_empty() || named.iter().any(|one| one == code);
     let of_patient = SearchParameters::builtin().get(type_id, "patient").map(|_| "patient");
@@ -170,7 +171,7 @@ fn by_patient(type_id: TypeId, named: &[String]) -> Option<&'static str> {
         .find(|code| codes.contains(code))
 }
 
-/// Whether scopes grant a type. If they name no records at all, the source decides.
+/// Whether scopes grant a type. Without any scope for records, all types count as granted, and the source decides.
 fn is_granted(scope: &str, resource_type: &str) -> bool {
     let mut any = false;
     for one in scope.split_ascii_whitespace() {
@@ -195,7 +196,7 @@ fn is_granted(scope: &str, resource_type: &str) -> bool {
     !any
 }
 
-/// Encodes an id for a path or query.
+/// Percent-encodes an id for a path or a query.
 pub(super) fn encoded(id: &str) -> String {
     percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC)
         .to_string()
@@ -298,7 +299,7 @@ mod tests {
         };
         let expected = ["Coverage?beneficiary=p", "ExplanationOfBenefit?patient=p", "Patient"];
         assert_eq!(listed(Listing::Source), expected);
-        // Statements are often incomplete: they lack parameters and types.
+        // Statements are often incomplete. This one lacks parameters and types.
         assert_eq!(listed(Listing::Directory), ["Goal?patient=p"]);
         let others = listed(Listing::Nowhere);
         assert!(others.contains(&"Condition?patient=p".to_owned()), "{others:?}");

@@ -24,16 +24,16 @@ use crate::sync::settings::Settings;
 
 /// The maximum delay of a job in seconds, even if its source requests more, because somebody waits for the records.
 const LONGEST_WAIT: i64 = 3_600;
-/// The attempts of a job whose source sends invalid answers.
+/// The number of attempts of a job whose source sends invalid answers.
 const BROKEN_ATTEMPTS: u32 = 3;
-/// The seconds for which a source's statement is used before it is read again.
+/// A stored statement of a source is used for this number of seconds before it is read again.
 const STATEMENT_HOLDS: i64 = 7 * 86_400;
 /// The timeout for reading a source's statement.
 const STATEMENT_WAIT: Duration = Duration::from_secs(20);
 
 const SECONDS_OF_A_DAY: i64 = 86_400;
 
-/// The inputs of a worker.
+/// What a worker needs.
 pub(in crate::sync) struct JobResources {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
@@ -43,7 +43,7 @@ pub(in crate::sync) struct JobResources {
     pub(in crate::sync) settings: Settings,
 }
 
-/// The state that all jobs share.
+/// What all jobs share.
 pub(in crate::sync) struct JobContext {
     pub(in crate::sync) store: Arc<Store>,
     pub(in crate::sync) lake: Lake,
@@ -51,7 +51,7 @@ pub(in crate::sync) struct JobContext {
     base_url: String,
     pub(in crate::sync) settings: Settings,
     pub(in crate::sync) spools: Spools,
-    /// Only one job or erasure of this process writes the lake at a time.
+    /// Held while a job or an erasure of this process writes the lake, so that only one does at a time.
     pub(in crate::sync) writing: Arc<tokio::sync::Mutex<()>>,
     gates: Mutex<HashMap<String, Arc<Gate>>>,
 }
@@ -77,7 +77,7 @@ impl JobContext {
         }
     }
 
-    /// The current rules for normalizing records.
+    /// Returns the rules for normalizing records, as of now.
     pub(in crate::sync) fn rules(&self) -> Normalization {
         let days = self.store.clock().now().div_euclid(SECONDS_OF_A_DAY);
         Normalization {
@@ -171,15 +171,16 @@ pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
 
 /// The result of a successful job.
 struct Done {
-    /// The detail for the audit log.
+    /// The text for the audit log.
     detail: String,
-    /// Counts of the rules of normalization.
+    /// The counts of the rules of normalization, in words.
     normalized: String,
     dangling: BTreeMap<u64, u32>,
     report: JobReport,
 }
 
-/// Fetches and commits. Returns what was stored. `fetched` gets the result of fetching, even if the job fails.
+/// Fetches and commits the records of a job. Returns what was stored. `fetched` gets what was fetched, even if the job
+/// fails after that.
 async fn carry_out(
     context: &Arc<JobContext>,
     errand: BegunJob,
@@ -191,7 +192,7 @@ async fn carry_out(
     let patient = errand.authorization.source_patient.clone();
     let patient = patient.ok_or_else(|| over("the source named no patient"))?;
     let (store, authorization) = (context.store.clone(), errand.authorization.clone());
-    // After a new exchange everything is fetched, whatever earlier syncs stored.
+    // After a new exchange everything is fetched, whatever earlier syncs have stored.
     let is_first = errand.job.cause == "exchange";
     let (endpoint, credential, dialect, had_patient, since) = blocking(move || {
         let endpoint = store.endpoints().get(&authorization.endpoint)?;
@@ -234,7 +235,8 @@ async fn carry_out(
         statement: statement.as_ref(),
     };
     let plan = plan(&patient, known);
-    // A record known only by references is found again only if everything is fetched.
+    // The last sync may lack records of types that are only read by reference. They are found again only if everything
+    // is fetched.
     let is_searched = |name: &String| {
         plan.searches
             .iter()
@@ -267,9 +269,9 @@ async fn carry_out(
     let tells_news = statement.as_ref().is_some_and(Statement::tells_news);
     let is_known = tells_news && since.is_some_and(|since| !since.had.is_empty());
     judge(fetched, errand.job.attempts, last, is_known)?;
-    // If nothing is new, the stored records are normalized again.
+    // Without new records, the commit only normalizes the stored records again.
     let is_new = fetched.records > 0;
-    // A Patient is generated only from all records. New records alone say too little about the patient.
+    // A Patient is generated only if all records were fetched. Changes alone tell too little about the patient.
     let is_whole = is_new && !is_known;
     let generated_patient = is_whole && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = if generated_patient {
@@ -326,7 +328,7 @@ async fn carry_out(
     })
 }
 
-/// The owner of a job's attachments, and the attachments already stored.
+/// Returns what decides the ids of a job's attachments, and the attachments that the lake has already.
 async fn whose_attachments(
     context: &JobContext,
     errand: &BegunJob,
@@ -347,7 +349,8 @@ async fn whose_attachments(
     })
 }
 
-/// Whether reading the Patient failed permanently. Without a grant for it there is no gap.
+/// Whether the Patient was granted and could not be read, and a repetition would not help. Without a grant there is no
+/// gap.
 fn is_granted_patient(gaps: &[Gap]) -> bool {
     gaps.iter()
         .any(|gap| gap.resource_type == "Patient" && !matches!(gap.why, Why::Failed(_)))
@@ -362,7 +365,8 @@ fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String
     Ok((spool, patient))
 }
 
-/// The source's statement: the stored one, or a new one if it is too old. `None` if the source has none.
+/// Returns the source's statement: the stored one, or a new one if that is too old. If none can be read, returns the
+/// stored one, if there is one.
 async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
     let kept = dialect
         .statement
@@ -375,7 +379,8 @@ async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect)
     let asked = tokio::time::timeout(STATEMENT_WAIT, context.client.statement(&endpoint.fhir_base)).await;
     let Ok(Ok(found)) = asked else { return Ok(kept) };
     if found.problem().is_some() {
-        // A gateway's page may be temporary. It is not stored, and the earlier statement stays valid.
+        // This may be the page of a gateway, and so be temporary. It is not stored, and an earlier usable statement
+        // comes before it.
         let sound = kept.filter(|kept: &Statement| kept.problem().is_none());
         return Ok(Some(sound.unwrap_or(found)));
     }
@@ -388,9 +393,10 @@ async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect)
     Ok(Some(found))
 }
 
-/// Decides whether to store the fetched records: if they are complete, or on the last attempt in any case. Permanent
-/// failures get fewer attempts than temporary ones. If records are stored already (`is_known`), an empty result may
-/// mean that nothing is new.
+/// Decides whether the fetched records are stored. On the last attempt, all that was fetched is stored. Before it, a
+/// temporary failure puts the job off, and any other failed request does so for the first [`BROKEN_ATTEMPTS`] attempts.
+/// Fails if nothing was fetched. But with `is_known`, the lake has records already, and an empty result may mean that
+/// nothing is new.
 fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<(), Trouble> {
     let mut broken = None;
     for gap in &fetched.gaps {
@@ -406,7 +412,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
             retry_after: None,
         });
     }
-    // Permanently missing records do not fail a sync that finds nothing new.
+    // Records that are missing for other reasons do not fail a sync that finds nothing new.
     if fetched.records > 0 || (is_known && broken.is_none()) {
         return Ok(());
     }
@@ -416,7 +422,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
     })
 }
 
-/// The stored records in words, for the audit log. Missing ones have their own entries.
+/// Describes what was stored, for the audit log. What is missing has its own entries.
 fn told(fetched: &Fetched, summary: &Summary) -> String {
     let total = summary.total();
     let mut text = format!("{} stored, {} unchanged", total.stored, total.unchanged);

@@ -1,5 +1,5 @@
-//! A source's own words about its failures: the issues of its OperationOutcomes, cleaned and shortened. They are for
-//! the application whose patient made the request, and never for a log.
+//! What a source says about its failures: the issues of its OperationOutcomes, cleaned and shortened. They are for the
+//! application whose patient made the request, and never for a log.
 //!
 //! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are removed, and so is every long
 //! word, because tokens, addresses and dumps of records are long words. Narratives, extensions and contained resources
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 
 use crate::fhir::outcome::{IssueType, Severity};
 
-/// The maximum bytes of an answer that is searched.
+/// An answer with more bytes than this is ignored.
 const LARGEST: usize = 256 << 10;
 /// The maximum number of stored issues.
 const ISSUES: usize = 8;
-/// The maximum number of characters of a text, and of one word in it.
+/// The maximum number of characters of a text. `WORD` is that of one word in it.
 const LETTERS: usize = 500;
 const WORD: usize = 48;
-/// The maximum number of codings of an issue, and of expressions.
+/// The maximum number of codings of an issue, and of its expressions.
 const PARTS: usize = 4;
-/// The minimum length of a secret to cut out.
+/// Shorter secrets, in bytes, are not cut out.
 const SHORTEST_SECRET: usize = 6;
-/// Replaces text that was cut out.
+/// Stands for text that was cut out.
 const CUT: &str = "…";
 
 /// The issues that one source sent during one job.
@@ -30,7 +30,7 @@ const CUT: &str = "…";
 pub(super) struct Said(Mutex<Vec<Value>>);
 
 impl Said {
-    /// Stores the issues of an OperationOutcome, with these secrets cut out.
+    /// Stores the issues of an OperationOutcome, without these secrets. Ignores any other body.
     pub(super) fn hear(&self, body: &[u8], secrets: &[&str]) {
         let is_full = || self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= ISSUES;
         if body.len() > LARGEST || is_full() {
@@ -51,7 +51,7 @@ impl Said {
         }
     }
 
-    /// All issues as a JSON array. `None` without any.
+    /// Returns all issues as a JSON array, or `None` if there are none.
     pub(super) fn written(&self) -> Option<String> {
         let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (!heard.is_empty()).then(|| Value::from(heard.clone()).to_string())
@@ -94,7 +94,7 @@ fn cleaned(issue: &Value, secrets: &[&str]) -> Value {
     clean
 }
 
-/// A text without secrets, long words and control characters, shortened to the maximum length.
+/// Returns a text without these secrets, without long words and control characters, and not longer than the maximum.
 fn cut(text: &str, secrets: &[&str]) -> String {
     let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET);
     let clean = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, CUT));

@@ -1,4 +1,4 @@
-//! A source as one job uses it: refreshes access in time, limits concurrent requests, and retries temporary failures.
+//! A source, as one job uses it: renews access in time, limits concurrent requests, and retries temporary failures.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endp
 use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Realm, Registration, is_passing};
 use crate::sync::settings::Pace;
 
-/// Access is renewed if it expires within this number of seconds.
+/// Access that expires within this number of seconds is renewed.
 const IN_TIME: i64 = 30;
 
 /// Why a request to a source failed.
@@ -27,7 +27,7 @@ pub(super) enum Trouble {
         /// The number of seconds that the source asks to wait.
         retry_after: Option<u64>,
     },
-    /// Repeating the request will not help, but other requests may succeed.
+    /// Repeating the request would not help, but other requests may succeed.
     #[error("{0}")]
     Broken(String),
     /// No request of this job can succeed any more.
@@ -48,11 +48,11 @@ impl Trouble {
     }
 }
 
-/// The state that all jobs of one source share.
+/// What all jobs of one source share.
 #[derive(Debug)]
 pub(in crate::sync) struct Gate {
     requests: Semaphore,
-    /// The end of the pause that the source asked for.
+    /// The end of the pause that the source has asked for.
     rest: std::sync::Mutex<Option<Instant>>,
 }
 
@@ -74,14 +74,14 @@ impl Gate {
     }
 }
 
-/// The conditions under which one job uses a source.
+/// What a job needs to use a source, besides the access.
 pub(super) struct Terms {
     /// The gate that all jobs of the source share.
     pub(super) gate: Arc<Gate>,
     pub(super) pace: Pace,
-    /// The source's own words about its failures.
+    /// What the source says about its failures.
     pub(super) said: Arc<Said>,
-    /// The source's dialect.
+    /// What is known about the source's behaviour.
     pub(super) dialect: Dialect,
 }
 
@@ -91,34 +91,34 @@ pub(super) struct Source {
     store: Arc<Store>,
     authorization: Authorization,
     fhir_base: String,
-    /// Where the access token may be sent.
+    /// The addresses to which the access token may be sent.
     realm: Realm,
     registration: Registration,
     configuration: Option<Configuration>,
     access: Mutex<Access>,
     gate: Arc<Gate>,
     pace: Pace,
-    /// The source's own words about its failures.
+    /// What the source says about its failures.
     said: Arc<Said>,
-    /// Its id in the directory.
+    /// The id of the endpoint in the directory.
     endpoint: String,
     pages: PageSizes,
 }
 
-/// The means to renew access.
+/// How access is renewed.
 #[derive(Clone, Copy)]
 enum Renewal<'a> {
-    /// The source's refresh token.
+    /// By the source's refresh token.
     Refresh(&'a str),
-    /// The service's own assertion for this Patient of a located facility.
+    /// By the service's own credentials, for this Patient of a located facility.
     Located(&'a str),
-    /// The identity provider's ID token, while it is valid.
+    /// By the identity provider's ID token, while it is valid.
     Asserted(&'a str),
 }
 
 struct Access {
     credential: Credential,
-    /// The number of renewals.
+    /// How many times access was renewed.
     generation: u64,
 }
 
@@ -171,40 +171,40 @@ impl Source {
         })
     }
 
-    /// The page sizes of the source.
+    /// Returns the page sizes of the source.
     pub(super) fn pages(&self) -> &PageSizes {
         &self.pages
     }
 
-    /// Notes that the source accepted pages of this size.
+    /// Records that the source accepted pages of this size.
     pub(super) fn took(&self, size: u32) {
         let Some(size) = self.pages.took(size) else { return };
         let (store, endpoint) = (self.store.clone(), self.endpoint.clone());
         remember(move || store.dialects().set_page_size(&endpoint, size));
     }
 
-    /// Notes the origin of a next page that was not accepted as the source's.
+    /// Stores the origin of a next page that was refused, because it is outside the realm.
     pub(super) fn pages_elsewhere(&self, origin: &str) {
         let (store, endpoint, origin) = (self.store.clone(), self.endpoint.clone(), origin.to_owned());
         remember(move || store.dialects().set_elsewhere(&endpoint, &origin));
     }
 
-    /// The FHIR base, without a trailing slash.
+    /// Returns the FHIR base, without a trailing slash.
     pub(super) fn base(&self) -> &str {
         &self.fhir_base
     }
 
-    /// Where the access token may be sent.
+    /// Returns the addresses to which the access token may be sent.
     pub(super) fn realm(&self) -> &Realm {
         &self.realm
     }
 
-    /// Gets an answer, after retries of temporary statuses.
+    /// Gets an answer. Temporary failures are retried, and access is renewed if necessary.
     pub(super) async fn get(&self, url: &str) -> Result<Answer, Trouble> {
         Ok(self.ask(url, None).await?.answer)
     }
 
-    /// The same, with the body in a file.
+    /// Gets an answer like [`get`](Self::get), and writes its body to a file if the status is 200.
     pub(super) async fn download(&self, url: &str, target: DownloadTarget<'_>) -> Result<Reply, Trouble> {
         self.ask(url, Some(target)).await
     }
@@ -220,7 +220,7 @@ impl Source {
             };
             if let Ok(Reply { answer: refusal, .. }) = reply.as_ref()
                 && refusal.status != 200
-                // The first 401 only causes a renewal.
+                // The first 401 only causes a renewal of access.
                 && (refusal.status != 401 || renewed)
             {
                 self.hear(&refusal.body).await;
@@ -258,7 +258,7 @@ impl Source {
         }
     }
 
-    /// Notes the messages of an answer without records. Tokens in it are cut out.
+    /// Stores the issues of an OperationOutcome, without tokens and secrets.
     pub(super) async fn hear(&self, body: &[u8]) {
         let access = self.access.lock().await;
         let credential = &access.credential;
@@ -272,7 +272,7 @@ impl Source {
         self.said.hear(body, &secrets);
     }
 
-    /// Waits for permission to send a request.
+    /// Waits until the gate allows a request.
     async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Trouble> {
         loop {
             if let Some(rest) = self.gate.rest().filter(|rest| *rest > Instant::now()) {
@@ -283,7 +283,8 @@ impl Source {
         }
     }
 
-    /// An access token that is valid for the next request, and the number of renewals.
+    /// Returns an access token for the next request, and how many times access was renewed. Renews access that ends
+    /// soon.
     async fn token(&self) -> Result<(String, u64), Trouble> {
         let access = self.access.lock().await;
         let (token, generation) = (access.credential.access_token.clone(), access.generation);
@@ -299,7 +300,7 @@ impl Source {
         Ok((access.credential.access_token.clone(), access.generation))
     }
 
-    /// The means to renew access, if there is one.
+    /// Returns how access can be renewed, if it can.
     fn renewal<'a>(&'a self, credential: &'a Credential) -> Option<Renewal<'a>> {
         if let Some(token) = &credential.refresh_token {
             return Some(Renewal::Refresh(token));
@@ -311,7 +312,7 @@ impl Source {
         }
     }
 
-    /// Renews the access of this generation, unless another request of the job has done so.
+    /// Renews access. If another request of the job has renewed it since `generation`, does nothing.
     async fn renew(&self, generation: u64) -> Result<(), Trouble> {
         let mut access = self.access.lock().await;
         if access.generation != generation {
@@ -381,13 +382,13 @@ impl Source {
     }
 }
 
-/// Runs disk work on a blocking thread, separate from network work.
+/// Runs blocking work, such as disk work, on a thread apart from network work.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Trouble> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Trouble::Over("the service failed".to_owned()))
 }
 
-/// Stores a fact about a source in the background. Failures are ignored, because the fact can be found out again.
+/// Stores a fact about a source in the background. A failure is only logged, because the fact can be found out again.
 pub(super) fn remember(work: impl FnOnce() -> Result<(), crate::consent::Error> + Send + 'static) {
     tokio::task::spawn_blocking(move || {
         if let Err(error) = work() {
@@ -396,7 +397,7 @@ pub(super) fn remember(work: impl FnOnce() -> Result<(), crate::consent::Error> 
     });
 }
 
-/// A failure of the service itself, which may be temporary.
+/// Logs a failure of the service itself, and returns it as a temporary failure.
 pub(super) fn internal(error: impl std::fmt::Display) -> Trouble {
     tracing::error!(%error, "a sync met a failure of the service itself");
     Trouble::Passing {
@@ -405,7 +406,7 @@ pub(super) fn internal(error: impl std::fmt::Display) -> Trouble {
     }
 }
 
-/// A random time between half of a time and all of it. So jobs that failed together do not retry together.
+/// Returns a random time between half of a time and all of it, so that jobs that failed together do not retry together.
 fn jittered(time: Duration) -> Duration {
     let half = time / 2;
     // Each new hasher has random keys.

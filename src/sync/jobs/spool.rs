@@ -1,6 +1,6 @@
-//! The spool: fetched records on disk until they are committed. Each job has a folder, which is sealed with a key in
-//! memory and removed with the job. So an ended process leaves nothing readable, and the next process removes its
-//! folders.
+//! The spool: fetched records on disk until they are committed. Each job has a folder, which is removed with the job.
+//! The records are sealed with a key that exists only in memory. So an ended process leaves no readable records. The
+//! next process removes the folders that it left.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::private;
 /// The name of the folder of all spools.
 const FOLDER: &str = "spool";
 
-/// Removes what ended processes have left in a lake's spool: attachments of an open lake are in clear there. Changes
+/// Removes what ended processes have left in a lake's spool. In an open lake, this includes attachments in clear. Does
 /// nothing while a process holds the spool, because that process removes its own files.
 pub fn empty_spool(lake: &Path) -> io::Result<()> {
     if lake.join(FOLDER).is_dir() {
@@ -22,7 +22,7 @@ pub fn empty_spool(lake: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The folder of all spools, held by one process.
+/// The folder of all spools. One process holds it.
 #[derive(Debug)]
 pub(in crate::sync) struct Spools {
     folder: PathBuf,
@@ -30,7 +30,7 @@ pub(in crate::sync) struct Spools {
 }
 
 impl Spools {
-    /// Locks the folder and empties it. `None` if another process holds it.
+    /// Locks the folder and removes all spools in it. Returns `None` if another process holds it.
     pub(in crate::sync) fn take(lake: &Path) -> io::Result<Option<Spools>> {
         let folder = lake.join(FOLDER);
         private::folder(&folder)?;
@@ -53,7 +53,7 @@ impl Spools {
         Ok(Some(Spools { folder, _lock: lock }))
     }
 
-    /// Opens a spool for a job.
+    /// Creates an empty spool for a job.
     pub(super) fn open(&self, job: &str) -> io::Result<Spool> {
         let folder = self.folder.join(job);
         if folder.exists() {
@@ -68,7 +68,7 @@ impl Spools {
     }
 }
 
-/// The records of one job.
+/// The fetched records of one job.
 #[derive(Debug)]
 pub(super) struct Spool {
     folder: PathBuf,
@@ -77,7 +77,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Creates a file of records. They count only after [`Spool::keep`].
+    /// Creates a file for records. They count after [`Spool::keep`].
     pub(super) fn draft(&self, name: &str) -> io::Result<Draft> {
         let path = self.folder.join(format!("{name}.ndjson"));
         Ok(Draft {
@@ -87,7 +87,7 @@ impl Spool {
         })
     }
 
-    /// Keeps a draft. Returns its number of records.
+    /// Makes the records of a draft count. Returns their number.
     pub(super) fn keep(&self, draft: Draft) -> io::Result<u64> {
         draft.file.finish()?;
         let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -97,18 +97,18 @@ impl Spool {
         Ok(draft.lines)
     }
 
-    /// Replaces the kept records by a draft.
+    /// Replaces the records of a file by those of a draft.
     pub(super) fn replace(&self, draft: Draft, kept: &TextFile) -> io::Result<()> {
         draft.file.finish()?;
         std::fs::rename(&draft.path, kept.path())
     }
 
-    /// A path for a file that holds no records.
+    /// Returns a path for a file without records.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// The kept files.
+    /// Returns the files whose records count, sorted by name.
     pub(super) fn files(&self) -> Vec<TextFile> {
         let mut files = self
             .files
@@ -131,7 +131,7 @@ impl Drop for Spool {
     }
 }
 
-/// A file while it is written.
+/// A file of records while it is written.
 #[derive(Debug)]
 pub(super) struct Draft {
     path: PathBuf,
@@ -182,7 +182,7 @@ mod tests {
         drop(spools);
         Spools::take(lake.path()).unwrap().unwrap();
         assert!(!lake.path().join("spool/j2").exists());
-        // The same without a service.
+        // `empty_spool` removes a spool only while no process holds the folder.
         let spools = Spools::take(lake.path()).unwrap().unwrap();
         std::mem::forget(spools.open("j3").unwrap());
         empty_spool(lake.path()).unwrap();

@@ -1,4 +1,4 @@
-//! The state that a job's requests share, and what the search of one type results in.
+//! What the requests of a job share, and the result of fetching one type.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,19 +13,19 @@ use crate::fhir::TypeId;
 use crate::sync::client::Statement;
 use crate::sync::settings::SyncLimits;
 
-/// The patient whose records are fetched, and facts about the source.
+/// The patient whose records are fetched, and what is known about the source.
 #[derive(Clone, Copy)]
 pub(super) struct Whose<'w> {
     /// The id of the Patient at the source.
     pub(super) patient: &'w str,
-    /// Granted scopes.
+    /// The granted scopes.
     pub(super) scope: Option<&'w str>,
     pub(super) statement: Option<&'w Statement>,
-    /// Facts from earlier syncs, for a sync that fetches only changes.
+    /// What earlier syncs have stored, for a sync that fetches only changes.
     pub(super) since: Option<&'w LastSync>,
 }
 
-/// The state that all types of a job share.
+/// What the requests of a job share.
 pub(super) struct Work<'w> {
     pub(super) source: &'w Source,
     pub(super) spool: &'w Spool,
@@ -35,18 +35,18 @@ pub(super) struct Work<'w> {
     pub(super) unasked: AtomicU64,
     pub(super) granted: HashSet<TypeId>,
     pub(super) readable: HashSet<TypeId>,
-    /// Types that the source's statement does not list.
+    /// The granted types that the source's statement does not list.
     pub(super) unlisted: HashSet<TypeId>,
-    /// `Type/id` of the fetched records.
+    /// `Type/id` of the fetched records, and of the records that were requested by reference.
     pub(super) met: Mutex<HashSet<String>>,
-    /// `Type/id` of the targets of references.
+    /// `Type/id` of the targets of references that were not followed yet.
     pub(super) wanted: Mutex<BTreeSet<String>>,
     pub(super) refusals: Refusals,
-    /// The number of searches refused at all page sizes. The holder of the lock may try sizes.
+    /// The number of searches that were refused at all page sizes. Only the holder of this lock tries sizes.
     pub(super) vain_sizes: tokio::sync::Mutex<u32>,
 }
 
-/// The result for a type.
+/// The result of fetching one type.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) records: u64,
@@ -69,7 +69,7 @@ impl Found {
     }
 }
 
-/// The totals of all results of a job.
+/// The totals of a job's records, including those that do not count for the job yet.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     pub(super) bytes: AtomicU64,
@@ -77,7 +77,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// The bytes of all records that the job keeps.
+    /// Returns the number of bytes of all records.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }

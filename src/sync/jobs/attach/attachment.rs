@@ -1,24 +1,25 @@
-//! One attachment of a job: the facts before it is fetched, the fetched file, and the result.
+//! One attachment of a job: what is known before it is fetched, the fetched file, and the result.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-/// The known facts about an attachment before it is fetched.
+/// What is known about an attachment before it is fetched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) source_id: String,
-    /// Its type according to the first record that refers to it.
+    /// Its media type, from the first record that states it.
     pub(super) content_type: Option<String>,
-    /// `Type/id` of that record.
+    /// `Type/id` of the first record that refers to it.
     pub(super) record: String,
-    /// A digest for each record that refers to it: of the record, its version, and its description of the attachment.
+    /// A digest for each record that refers to it: of the record's name, of its version, and of its description of the
+    /// attachment.
     pub(super) said: BTreeSet<[u8; 32]>,
 }
 
 impl Wanted {
-    /// A digest of all descriptions of the content. While it is equal, the content counts as unchanged.
+    /// Returns a digest of all descriptions of the attachment. While it is equal, the attachment counts as unchanged.
     pub(super) fn origin(&self) -> String {
         let mut hasher = Sha256::new();
         self.said.iter().for_each(|said| hasher.update(said));
@@ -34,16 +35,16 @@ pub(super) struct Fetched {
     pub(super) content_type: String,
 }
 
-/// The result of one attachment.
+/// What became of one attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is or will be in the lake: with its length and its SHA-1, if they are known.
+    /// It is in the lake, or the commit adds it. The length and the SHA-1 of its bytes, if they are known.
     Here(Option<(u64, [u8; 20])>),
     /// It stays at the source.
     Away,
 }
 
-/// Bytes as hexadecimal digits.
+/// Returns bytes as hexadecimal digits.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! Binaries: extracts their bytes from JSON answers, and builds the record that is stored beside a fetched file.
+//! Binaries: extracts their bytes from JSON answers, and builds the record for a fetched file.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use serde_json::json;
 
 use super::attachment::{Fetched, Wanted};
 
-/// The media type of bytes of unknown type.
+/// The media type of bytes whose type is unknown.
 const UNKNOWN: &str = "application/octet-stream";
-/// The maximum length of a media type.
+/// The maximum length of a media type in bytes.
 const LONGEST: usize = 200;
-/// Sources differ in padding base64.
+/// Sources differ in how they pad base64, so any padding is accepted.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -22,7 +22,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The content of a JSON document.
+/// What a JSON text contains.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sync) enum Json {
     /// A Binary with these bytes.
@@ -30,7 +30,7 @@ pub(in crate::sync) enum Json {
         bytes: Vec<u8>,
         content_type: Option<String>,
     },
-    /// An outcome instead of a Binary, or a Binary without bytes.
+    /// An OperationOutcome, or a Binary without valid bytes.
     Nothing,
     /// Something else, which is the attachment itself.
     Other,
@@ -46,7 +46,7 @@ struct Document<'d> {
     data: Option<Cow<'d, str>>,
 }
 
-/// The content of a JSON text.
+/// Finds out what a JSON text contains.
 pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     let Ok(document) = serde_json::from_slice::<Document<'_>>(text) else {
         return Json::Other;
@@ -73,7 +73,7 @@ pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     }
 }
 
-/// The media type of the bytes: from the answer, if it states one, otherwise from the record.
+/// Returns the media type of the bytes: that of the answer or, if it states none, that of the record.
 pub(super) fn content_type(answered: Option<&str>, said: Option<&str>) -> String {
     let known = |text: &&str| is_media_type(text) && !text.starts_with(UNKNOWN);
     let (answered, said) = (answered.map(str::trim), said.map(str::trim));
@@ -81,7 +81,7 @@ pub(super) fn content_type(answered: Option<&str>, said: Option<&str>) -> String
     chosen.to_owned()
 }
 
-/// Whether a text is valid as a media type in a header.
+/// Whether a text can be a media type in a header.
 fn is_media_type(text: &str) -> bool {
     let essence = text.split(';').next().unwrap_or_default().trim_end();
     let is_token = |part: &str| {
@@ -95,7 +95,7 @@ fn is_media_type(text: &str) -> bool {
             .is_some_and(|(one, other)| is_token(one) && is_token(other))
 }
 
-/// The record of a fetched file: a Binary without data.
+/// Returns the record for a fetched file: a Binary without data, as a line of NDJSON.
 pub(super) fn line(wanted: &Wanted, fetched: &Fetched, source_patient: &str) -> String {
     let context = match wanted.record.split_once('/') {
         Some((_, id)) if !id.is_empty() => wanted.record.clone(),

@@ -5,25 +5,25 @@ use std::path::Path;
 use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
 use crate::sync::client::{Answer, Client, Error, Realm};
 
-/// The maximum bytes of an answer that is not a file.
+/// The maximum number of bytes of an answer without a file, and of the JSON around the base64 of a file.
 const SAID: usize = 64 << 10;
 
-/// The file for an answer that is not a record.
+/// The file for an answer that is no record.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sync::jobs) struct DownloadTarget<'w> {
     pub(in crate::sync::jobs) accept: &'w str,
     pub(in crate::sync::jobs) path: &'w Path,
-    /// The keys to seal the file, if the lake is sealed.
+    /// The keys with which the file is sealed, if the lake is sealed.
     pub(in crate::sync::jobs) keys: &'w Keys,
-    /// The maximum bytes of the file.
+    /// The maximum number of bytes of the file.
     pub(in crate::sync::jobs) max_bytes: u64,
 }
 
-/// The result of a request.
+/// The answer to a request.
 pub(in crate::sync::jobs) struct Reply {
-    /// The answer, without its body if that is in the file.
+    /// The answer. Its body is empty if it is in the file.
     pub(in crate::sync::jobs) answer: Answer,
-    /// The result of the file, if one was requested and the status is 200.
+    /// The file, if one was requested and the status is 200.
     pub(in crate::sync::jobs) file: Option<Result<Sums, NoFile>>,
 }
 
@@ -36,7 +36,7 @@ pub(in crate::sync::jobs) enum NoFile {
     Lost(LakeError),
 }
 
-/// Sends a request once.
+/// Sends a request once, without retries.
 pub(in crate::sync::jobs) async fn once(
     client: &Client,
     url: &str,
@@ -60,7 +60,7 @@ pub(in crate::sync::jobs) async fn once(
         }
         return Ok(Reply { answer, file: None });
     }
-    // JSON holds the bytes in base64, with some text around them.
+    // JSON contains the bytes in base64, with some text around them.
     let is_json = answer
         .content_type
         .as_deref()

@@ -1,4 +1,4 @@
-//! Fetches attachments into files of the spool, as raw bytes if the source supports that.
+//! Fetches attachments into files of the spool. Asks for raw bytes, and decodes Binaries that come as JSON.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,11 @@ use super::download::{DownloadTarget, NoFile};
 use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
 use crate::sync::settings::SyncLimits;
 
-/// The number of attachments fetched at the same time. The source's gate limits their requests.
+/// The number of attachments that are fetched at the same time. The source's gate limits their requests.
 const AT_ONCE: usize = 4;
 const FHIR_JSON: &str = "application/fhir+json";
 
-/// The result of one attachment.
+/// One attachment, after it was requested.
 pub(super) struct One {
     pub(super) url: Url,
     pub(super) wanted: Wanted,
@@ -31,16 +31,16 @@ pub(super) struct One {
 /// The state that all downloads of a job share.
 struct Work<'w> {
     source: &'w Source,
-    /// The keys to seal fetched files, if the lake is sealed.
+    /// The keys with which fetched files are sealed, if the lake is sealed.
     keys: &'w Keys,
     limits: SyncLimits,
-    /// The bytes of the job's records and attachments.
+    /// The number of bytes of the job's records and attachments so far.
     taken: AtomicU64,
-    /// A JSON document is decoded in memory, so only one at a time.
+    /// Held while a JSON document is decoded in memory, so that only one is decoded at a time.
     decoding: Mutex<()>,
 }
 
-/// Fetches all attachments. An error means that no request can succeed any more, or that the job was stopped.
+/// Fetches all attachments. An error means that no further request can succeed, or that the job was stopped.
 pub(super) async fn fetch_all(
     source: &Source,
     (spool, keys): (&Spool, &Keys),
@@ -70,7 +70,7 @@ pub(super) async fn fetch_all(
 
 impl Work<'_> {
     async fn one(&self, url: &Url, wanted: &Wanted, path: &Path) -> Result<Result<Fetched, Why>, Trouble> {
-        // A job has a size limit per patient. Attachments beyond it stay at the source.
+        // A job has a limit of bytes. Attachments beyond it stay at the source.
         if self.taken.load(Ordering::Relaxed) >= self.limits.bytes {
             return Ok(Err(Why::TooMany));
         }

@@ -1,5 +1,5 @@
-//! Finds the attachments and Binaries that records refer to: all Attachments with an address under the source's FHIR
-//! base, and all references to Binaries.
+//! Finds the attachments and Binaries to which records refer: all Attachments with an address in the source's realm,
+//! and all references to Binaries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader};
@@ -18,13 +18,13 @@ use crate::ingest::source_target;
 use crate::lake::scratch::TextFile;
 use crate::sync::client::Realm;
 
-/// The maximum length of an address.
+/// The maximum length of an address in bytes.
 const LONGEST: usize = 4_096;
 
-/// The address of a source, for resolving others.
+/// The FHIR base and the realm of a source, with which addresses in its records are resolved.
 #[derive(Clone)]
 pub(super) struct SourceAddress {
-    /// The FHIR base, without and with a trailing slash.
+    /// The FHIR base without a trailing slash. `root` has one.
     base: String,
     root: Url,
     realm: Realm,
@@ -43,7 +43,8 @@ impl SourceAddress {
         })
     }
 
-    /// Resolves an address, possibly relative to the base as R4 defines. Also returns whether it belongs to the source.
+    /// Resolves an address. As R4 defines, a relative one starts from the FHIR base. Also returns whether the address
+    /// belongs to the source.
     pub(super) fn resolve(&self, text: &str) -> Option<(Url, bool)> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST || text.starts_with('#') {
@@ -57,8 +58,8 @@ impl SourceAddress {
         }
     }
 
-    /// The source's id for the content of an address: the id of the Binary in it, otherwise an id derived from the
-    /// address.
+    /// Returns the source's id for the content of an address: the id of a Binary if the address is that of a Binary,
+    /// else an id that is derived from the address.
     fn source_id(&self, url: &Url) -> String {
         let named = || {
             let path = url.path().strip_prefix(self.root.path())?;
@@ -75,24 +76,24 @@ impl SourceAddress {
     }
 }
 
-/// The attachments found in records.
+/// The attachments that were found in records.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) wanted: BTreeMap<Url, Wanted>,
-    /// Ids of Binaries whose records contain their bytes.
+    /// The ids of Binaries whose own records contain their bytes.
     pub(super) inline: BTreeSet<String>,
-    /// Files with records that refer to attachments.
+    /// The files with records that have Attachments with an address.
     pub(super) in_files: Vec<TextFile>,
 }
 
 impl Found {
-    /// Whether no record needs a change.
+    /// Whether there is nothing to fetch or to change.
     pub(super) fn is_empty(&self) -> bool {
         self.in_files.is_empty() && self.wanted.is_empty()
     }
 }
 
-/// Searches files of records.
+/// Searches files of records for attachments and for references to Binaries.
 pub(super) fn find(files: &[TextFile], place: &SourceAddress) -> io::Result<Found> {
     let mut found = Found::default();
     let mut tape = Tape::new();
@@ -109,7 +110,7 @@ pub(super) fn find(files: &[TextFile], place: &SourceAddress) -> io::Result<Foun
     Ok(found)
 }
 
-/// Visits the lines of a file.
+/// Calls `visit` for each line of a file, without its line break.
 pub(super) fn each_line(file: &TextFile, mut visit: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, file.open()?);
     let mut line = String::new();
@@ -130,7 +131,7 @@ fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -
     if !refers && !may_have_address(line) {
         return false;
     }
-    // Invalid JSON is refused later when it is stored.
+    // Invalid JSON is refused later, when the records are stored.
     let Ok(root) = tape.parse(line.as_bytes()) else {
         return false;
     };
@@ -180,13 +181,13 @@ fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -
     any
 }
 
-/// The `Type/id` of a resource.
+/// Returns the `Type/id` of a resource.
 fn name_of(root: Value<'_>) -> String {
     let text = |name: &str| root.get_str(name).unwrap_or_default();
     format!("{}/{}", text("resourceType"), text("id"))
 }
 
-/// The version of a record: the source's own version id, otherwise a digest of the whole record.
+/// Returns the version of a record: the source's version id or, if it has none, a digest of the whole record.
 fn version_of(root: Value<'_>, line: &str) -> String {
     let version = root
         .get("meta")
@@ -198,7 +199,7 @@ fn version_of(root: Value<'_>, line: &str) -> String {
     }
 }
 
-/// Visits the attachments of a resource that have an address, with the address's value.
+/// Calls `visit` for each Attachment with an address in a resource. Passes the Attachment and its `url`.
 pub(super) fn attachments<'t>(root: Value<'t>, visit: &mut dyn FnMut(Value<'t>, Value<'t>)) {
     if let Some(type_id) = root.get_str("resourceType").and_then(|name| facts().lookup(&name)) {
         walk(root, type_id, visit);

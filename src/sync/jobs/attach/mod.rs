@@ -1,8 +1,9 @@
-//! Attachments of a job's records: documents and resources of the type Binary. The job fetches them after all records.
-//! Then it rewrites the records, so that they point to the fetched files.
+//! Attachments of a job's records: documents and Binaries. The job fetches them after all records. Then it rewrites the
+//! records, so that they point to the fetched files.
 //!
-//! This room decides which attachments are fetched, which count as unchanged, and how addresses change. `commit` adds
-//! rows and files to the lake with the records, in one snapshot. Documents outside the source's FHIR base stay there.
+//! This module decides which attachments are fetched, which count as unchanged, and how addresses change. `commit` adds
+//! the rows and files to the lake together with the records, in one snapshot. Documents outside the source's realm stay
+//! at the source.
 
 mod attachment;
 mod binary;

@@ -1,6 +1,6 @@
-//! Makes records point to fetched attachments: `Binary/{id}`, relative to the service as R4 allows. So the text stays
-//! correct when the service's address changes. An attachment that was not fetched keeps its absolute address at the
-//! source.
+//! Changes the addresses of fetched attachments in records to `Binary/{id}`. R4 reads such an address relative to this
+//! service. So a record stays correct when the service's address changes. An attachment that was not fetched has its
+//! absolute address at the source.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use super::find::{SourceAddress, attachments, each_line, may_have_address};
 use crate::columns::json::{Edits, Tape, write_compact};
 use crate::lake::scratch::TextFile;
 
-/// Rewrites the records of these files.
+/// Rewrites the records of these files. `id` returns our id of the Binary for an address.
 pub(super) fn rewrite(
     spool: &Spool,
     files: &[TextFile],
@@ -39,7 +39,7 @@ pub(super) fn rewrite(
     Ok(())
 }
 
-/// Writes a record into `text` if it changes.
+/// Writes a record into `text` if it changes. Returns `None` if it does not.
 fn rewrite_line(
     line: &str,
     place: &SourceAddress,
@@ -61,7 +61,7 @@ fn rewrite_line(
                 let Some(id) = id(&url) else { return };
                 edits.replace_str(value, &format!("Binary/{id}"));
                 let Some((bytes, sha1)) = facts else { return };
-                // The size must fit R4's integer.
+                // R4's integers have 32 bits.
                 if attachment.get("size").is_none() && *bytes <= i32::MAX as u64 {
                     edits.append(attachment, "size", &bytes.to_string());
                 }
@@ -69,7 +69,7 @@ fn rewrite_line(
                     edits.append(attachment, "hash", &format!("\"{}\"", STANDARD.encode(sha1)));
                 }
             }
-            // A relative address would point to our service.
+            // A relative address would lead to this service.
             _ if Url::parse(&written).is_err() => edits.replace_str(value, url.as_str()),
             _ => {}
         }

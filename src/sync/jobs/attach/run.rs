@@ -1,4 +1,4 @@
-//! One job's attachments: decides which are fetched, keeps the rest as they are, and counts both.
+//! The attachments of one job: decides which are fetched and which stay as they are, and counts them.
 
 use std::collections::BTreeMap;
 
@@ -14,37 +14,37 @@ use crate::sync::jobs::source::{Source, Trouble, blocking, internal};
 use crate::sync::jobs::spool::Spool;
 use crate::sync::settings::SyncLimits;
 
-/// The maximum number of attachments fetched in one job.
+/// The maximum number of attachments that one job fetches.
 const MAX_FETCHED: usize = 20_000;
 
-/// The owner of the attachments, which determines their ids.
+/// What decides the ids of a job's attachments, and the attachments that the lake has already.
 pub(in crate::sync::jobs) struct Whose {
     pub(in crate::sync::jobs) lake: Lake,
     pub(in crate::sync::jobs) owner: i64,
     pub(in crate::sync::jobs) endpoint: String,
     pub(in crate::sync::jobs) source_patient: String,
-    /// The attachments of the authorization's earlier syncs.
+    /// The attachments that earlier syncs of the authorization stored.
     pub(in crate::sync::jobs) kept: Vec<KeptAttachment>,
 }
 
 impl Whose {
-    /// Our id for a Binary of the source.
+    /// Returns our id for a Binary of the source.
     fn id(&self, source_id: &str) -> String {
         self.lake.synced_id(self.owner, &self.endpoint, "Binary", source_id)
     }
 }
 
-/// The result of a job's attachments.
+/// The result for a job's attachments.
 #[derive(Debug, Default)]
 pub(in crate::sync::jobs) struct Attached {
-    /// The attachments to commit.
+    /// The attachments for the commit.
     pub(in crate::sync::jobs) list: Vec<SyncedAttachment>,
     pub(in crate::sync::jobs) gaps: Vec<Gap>,
     pub(in crate::sync::jobs) tally: AttachmentCounts,
 }
 
-/// Fetches the attachments of the records in a spool, and rewrites the records to point to them. `taken` is the number
-/// of bytes of the records.
+/// Fetches the attachments of the records in a spool, and rewrites the records so that they point to them. `taken` is
+/// the number of bytes of the records.
 pub(in crate::sync::jobs) async fn attach(
     source: &Source,
     spool: Spool,
@@ -103,7 +103,7 @@ pub(in crate::sync::jobs) async fn attach(
                 );
                 lines.push(binary::line(&one.wanted, &fetched, &whose.source_patient));
                 let id = whose.id(&one.wanted.source_id);
-                // Unchanged bytes need no new file.
+                // If the lake has the same bytes, they are not stored again.
                 let same = whose.kept.iter().find(|kept| {
                     kept.binary == id
                         && kept.bytes == fetched.sums.bytes
@@ -131,7 +131,8 @@ pub(in crate::sync::jobs) async fn attach(
     attached.gaps = gaps.0;
     let spool = blocking(move || {
         rewrite::rewrite(&spool, &found.in_files, &place, &fates, &|url| ids.get(url).cloned())?;
-        // The name sorts last among the spool's files. So these rows replace a source's rows without bytes.
+        // This name sorts last among the spool's files. So these rows replace the source's own rows of the same
+        // Binaries, which have no bytes.
         let mut draft = spool.draft("zz-attachments")?;
         for line in &lines {
             draft.line(line)?;
@@ -144,7 +145,7 @@ pub(in crate::sync::jobs) async fn attach(
     Ok((spool, attached))
 }
 
-/// Collects gaps, one for each reason.
+/// Collects gaps: one for each reason, with a count.
 #[derive(Default)]
 struct Gaps(Vec<Gap>);
 

@@ -12,7 +12,7 @@ const ALONG: &str = "&_revinclude=Provenance:target";
 #[derive(Debug, Default)]
 pub(in crate::sync::jobs) struct Along {
     wanted: bool,
-    /// The status of the refusal.
+    /// The status with which the source refused to include Provenance.
     refused: Option<u16>,
 }
 
@@ -21,14 +21,14 @@ impl Along {
         Along { wanted, refused: None }
     }
 
-    /// The status of the refusal, if a search succeeded only without Provenance.
+    /// Returns this status, if a search succeeded only without Provenance.
     pub(in crate::sync::jobs) fn refused(&self) -> Option<u16> {
         self.refused
     }
 }
 
 impl<'w> Work<'w> {
-    /// Searches with Provenance as long as the source supports it. The records are kept only if all arrived.
+    /// Searches, with Provenance as long as the source supports it. Returns the records only if all pages arrived.
     pub(in crate::sync::jobs) async fn ask(
         &'w self,
         name: &'static str,
@@ -53,7 +53,8 @@ impl<'w> Work<'w> {
         let Reply::Had(plain) = reply else {
             return Ok(reply);
         };
-        // The page size was too large, and may be the only reason for the refusal.
+        // The search without Provenance has found a smaller page size. The old size may have been the only reason for
+        // the refusal, so Provenance is tried again.
         let size_now = self.source.pages().first();
         if size_now != size
             && let Reply::Had(whole) = self.ask_at(&with, size_now, &format!("{draft}-along")).await?

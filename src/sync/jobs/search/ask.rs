@@ -14,9 +14,9 @@ use crate::sync::jobs::source::Trouble;
 
 /// The maximum number of pages of one search.
 const PAGES: usize = 10_000;
-/// The maximum bytes of a refusal that are searched.
+/// The maximum number of bytes of a refusal that are read.
 const SAID: usize = 16 << 10;
-/// After this many searches that were refused at all page sizes, the size is not assumed to be the reason.
+/// After this number of searches were refused at all page sizes, the size is no longer assumed to be the reason.
 const VAIN_SIZES: u32 = 2;
 
 /// The result of one search.
@@ -26,7 +26,7 @@ pub(in crate::sync::jobs) enum Reply<'w> {
     Failed(Trouble),
 }
 
-/// A refusal of a search.
+/// A source's refusal of a search.
 #[derive(Clone, Debug)]
 pub(in crate::sync::jobs) struct Refusal {
     pub(in crate::sync::jobs) status: u16,
@@ -42,11 +42,11 @@ impl Refusal {
     }
 }
 
-/// A first page, its final address and the requested one.
+/// A first page, its address after redirects, and the requested address. If the search was refused, the refusal.
 type Opened = Result<(Page, Url, String), Refusal>;
 
 impl<'w> Work<'w> {
-    /// Searches without Provenance, and reduces the page size as long as the source refuses it.
+    /// Searches without Provenance, and reduces the page size while the source refuses it.
     pub(in crate::sync::jobs) async fn ask_plainly(
         &'w self,
         name: &'static str,
@@ -57,7 +57,7 @@ impl<'w> Work<'w> {
         self.walked(opened, draft).await
     }
 
-    /// Searches with this page size.
+    /// Searches with this page size. With 0 the source chooses it.
     pub(in crate::sync::jobs) async fn ask_at(
         &'w self,
         address: &str,
@@ -68,8 +68,8 @@ impl<'w> Work<'w> {
         self.walked(opened, draft).await
     }
 
-    /// The first page, of the largest size that the source accepts. If several types are refused at the same time, only
-    /// one tries sizes.
+    /// Requests the first page, of the largest size that the source accepts. If several searches are refused at the
+    /// same time, only one of them tries sizes.
     async fn open(&self, name: &'static str, address: &str) -> Result<Opened, Trouble> {
         let pages = self.source.pages();
         let mut size = pages.first();
@@ -85,7 +85,7 @@ impl<'w> Work<'w> {
             return Ok(Err(refusal));
         }
         let mut vain = self.vain_sizes.lock().await;
-        // Another type may have found the size meanwhile.
+        // Another search may have found the size meanwhile.
         while self.may_be_size(name, size, &refusal) {
             let is_doubtful = *vain >= VAIN_SIZES && !names_count(&refusal.said);
             let next = match pages.first() {
@@ -100,7 +100,7 @@ impl<'w> Work<'w> {
             size = next;
             refusal = match self.first(address, size).await? {
                 Ok(opened) => {
-                    // The source's own page size is not remembered if other sizes were not tried.
+                    // If other sizes were not tried, it is not remembered that the source chose the size.
                     if !is_doubtful {
                         self.source.took(size);
                     }
@@ -129,7 +129,7 @@ impl<'w> Work<'w> {
         Ok(found.map(|(page, at)| (page, at, sized)))
     }
 
-    /// Fetches the other pages of a search.
+    /// Fetches the further pages of a search whose first page was requested.
     async fn walked(&'w self, opened: Result<Opened, Trouble>, draft: &str) -> Result<Reply<'w>, Trouble> {
         let came = match opened {
             Ok(Ok((first, at, url))) => {
@@ -164,14 +164,14 @@ impl<'w> Work<'w> {
             if seen.len() > PAGES {
                 return Err(Trouble::Broken("the source's pages do not end".to_owned()));
             }
-            // A refusal after the first page is a failure, because records are missing.
+            // A refusal after the first page is a failure, because then records are missing.
             (found, at) = self.page(&url).await?.map_err(|refusal| {
                 Trouble::Broken(format!("a further page was answered with status {}", refusal.status))
             })?;
         }
     }
 
-    /// Gets one page and its address. An unreadable page is requested once more.
+    /// Gets one page, and its address after redirects. An unreadable page is requested once more.
     async fn page(&self, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
         let mut again = true;
         loop {
@@ -199,7 +199,7 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// The address of the next page, if the access token may be sent there.
+    /// Returns the address of the next page. Fails if the access token may not be sent there.
     fn next(&self, at: &Url, next: &str) -> Result<String, Trouble> {
         let elsewhere = |host: &str| {
             Trouble::Broken(format!(

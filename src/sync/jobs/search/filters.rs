@@ -5,7 +5,7 @@ pub(super) struct Filter {
     pub(super) resource_type: &'static str,
     pub(super) parameter: &'static str,
     pub(super) values: &'static [&'static str],
-    /// Whether all records have one of the values: R4 requires the element and allows only these codes.
+    /// Whether each record has one of the values, because R4 requires the element and allows only these codes.
     pub(super) reaches_all: bool,
 }
 
@@ -84,7 +84,7 @@ pub(super) const FILTERS: &[Filter] = &[
             "unknown",
         ],
     ),
-    // Vital signs and the smoking status of US Core.
+    // The codes of vital signs and of the smoking status in US Core.
     some(
         "Observation",
         "code",

@@ -1,6 +1,6 @@
-//! Searches one type: page by page with a size that the source accepts, with Provenance included. If the source refuses
-//! the search for all, narrower ones are tried. A source that refuses everything for the same reason is not asked
-//! repeatedly.
+//! Searches one type: page by page, with a page size that the source accepts, and with Provenance. If the source
+//! refuses the search for all records, narrower searches are tried. A source that refuses everything for the same
+//! reason gets no further searches.
 
 mod along;
 mod ask;

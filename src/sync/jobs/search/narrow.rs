@@ -1,5 +1,5 @@
-//! Narrower searches, for sources that refuse to search all of a type. This file decides by which parameters, in which
-//! order, and whether their values cover all records.
+//! Narrower searches, for sources that refuse to search all of a type. This file decides which parameters they use, in
+//! which order they are tried, and whether their values reach all records.
 
 use std::collections::BTreeSet;
 
@@ -8,25 +8,26 @@ use serde_json::Value;
 use super::filters::{FILTERS, Filter};
 use crate::sync::client::Statement;
 
-/// The maximum number of searches from the combination of two parameters.
+/// The maximum number of searches for a combination of two parameters.
 const LARGEST: usize = 64;
 
-/// Parameters that a refusal may name besides those that narrow a search.
+/// Parameters that a refusal may mention and that do not narrow a search.
 const OTHERS: &[&str] = &["_count", "_lastupdated", "_revinclude", "patient"];
 
 /// A set of searches that replaces one search for all records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Narrower {
-    /// The parameter, such as `category`.
+    /// The parameters in words, such as `category`.
     pub(super) by: String,
-    /// The addition of each search to the query, such as `category=laboratory`.
+    /// What each search adds to the query, such as `category=laboratory`.
     pub(super) searches: Vec<String>,
-    /// Whether the searches cover all records.
+    /// Whether the searches reach all records.
     pub(super) reaches_all: bool,
 }
 
-/// Searches to try instead of a refused one: first with values from the granted scopes, then with parameters that the
-/// refusal names, then with combinations of the source's statement, then with those of US Core.
+/// Returns the sets of searches to try instead of a refused one, in this order: with the queries of granular scopes,
+/// with parameters that the refusal mentions, with combinations in the source's statement, and with the parameters of
+/// US Core.
 pub(super) fn narrower(
     resource_type: &str,
     scope: Option<&str>,
@@ -81,14 +82,14 @@ pub(super) fn narrower(
     found
 }
 
-/// Whether the text of a refusal names a parameter that can narrow the type.
+/// Whether the text of a refusal mentions a parameter that can narrow the type.
 pub(super) fn names_filter(resource_type: &str, said: &str) -> bool {
     let words = words(said);
     let mut known = FILTERS.iter().filter(|filter| filter.resource_type == resource_type);
     known.any(|filter| words.iter().any(|word| word == filter.parameter))
 }
 
-/// The search parameters named in the text of a refusal, for any type.
+/// Returns the search parameters, of any type, that the text of a refusal mentions.
 pub(super) fn named(said: &str) -> BTreeSet<&'static str> {
     let words = words(said);
     let known = FILTERS
@@ -98,8 +99,8 @@ pub(super) fn named(said: &str) -> BTreeSet<&'static str> {
     known.filter(|known| words.iter().any(|word| word == known)).collect()
 }
 
-/// The human-readable text of a refusal: the texts of an OperationOutcome or of other JSON, without names and codes.
-/// Otherwise the whole body.
+/// Returns the text of a refusal: the strings of an OperationOutcome or of other JSON, except codes and the like. If
+/// the body is not JSON, returns all of it.
 pub(super) fn text_of(body: &[u8]) -> String {
     let Ok(json) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();
@@ -126,7 +127,7 @@ fn gather(json: &Value, text: &mut String) {
     }
 }
 
-/// Whether the text of a refusal is about the page size.
+/// Whether the text of a refusal mentions the page size.
 pub(super) fn names_count(said: &str) -> bool {
     let lower = said.to_ascii_lowercase();
     lower.contains("_count") || lower.contains("page size")
@@ -159,14 +160,15 @@ fn term(filter: &Filter, value: &str) -> String {
     format!("{}={value}", filter.parameter)
 }
 
-/// The words of a refusal that could be parameter names.
+/// Returns the words of a refusal that may be names of parameters, in lower case.
 fn words(said: &str) -> Vec<String> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     let words = said.split(|letter: char| !is_part(letter));
     words.map(str::to_ascii_lowercase).collect()
 }
 
-/// The queries of granular scopes, such as `category=laboratory` in `patient/Observation.rs?category=laboratory`.
+/// Returns the queries of granular scopes, such as `category=laboratory` of
+/// `patient/Observation.rs?category=laboratory`.
 fn of_scope(scope: &str, resource_type: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for word in scope.split_ascii_whitespace() {

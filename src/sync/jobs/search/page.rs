@@ -1,4 +1,4 @@
-//! Reads a source's page: its records as written, their references, and the address of the next page.
+//! Reads a page of a search: its records as the source wrote them, their references, and the address of the next page.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ pub(in crate::sync::jobs) struct Page {
     pub(in crate::sync::jobs) records: Vec<Record>,
     /// The address of the next page, as the source wrote it.
     pub(in crate::sync::jobs) next: Option<String>,
-    /// An OperationOutcome among the records.
+    /// The last OperationOutcome among the records.
     pub(in crate::sync::jobs) said: Option<String>,
 }
 
@@ -87,22 +87,23 @@ pub(in crate::sync::jobs) fn page(body: &[u8]) -> Result<Page, NoPage> {
     Ok(page)
 }
 
-/// Reads a single resource. `None` if the source sent an OperationOutcome.
+/// Reads a single resource. Returns `None` for an OperationOutcome.
 pub(in crate::sync::jobs) fn record(json: &str) -> Result<Option<Record>, NoPage> {
     let head: Head<'_> = serde_json::from_str(json).map_err(|_| NoPage)?;
-    // Nothing can refer to a resource without an id, so the empty id is enough.
+    // A resource without an id gets an empty one, because nothing can refer to it.
     Ok((head.resource_type != "OperationOutcome").then(|| Record {
         name: format!("{}/{}", head.resource_type, head.id.unwrap_or_default()),
         line: one_line(json),
     }))
 }
 
-/// A space may replace a line break between JSON tokens, and strings contain no raw line breaks.
+/// Replaces line breaks by spaces. They occur only between JSON tokens, because JSON strings contain no raw line
+/// breaks.
 fn one_line(json: &str) -> String {
     json.replace(['\n', '\r'], " ")
 }
 
-/// Visits the targets of a record's references at the same source, by type and id.
+/// Calls `visit` for each target of a record's references at the same source, with its type and its id.
 pub(in crate::sync::jobs) fn references(line: &str, base: &str, mut visit: impl FnMut(TypeId, &str)) {
     const KEY: &[u8] = b"\"reference\"";
     for at in memmem::find_iter(line.as_bytes(), KEY) {

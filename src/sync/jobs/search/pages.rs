@@ -1,10 +1,10 @@
-//! The page size of requests. A source with a maximum answers a larger `_count` with 400. Then smaller sizes are tried,
+//! The page size of searches. A source with a maximum answers a larger `_count` with 400. Then smaller sizes are tried,
 //! and the accepted one is remembered.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The sizes to try, largest first; with 0 the source chooses.
+/// The sizes to try, the largest first. With 0 the source chooses the size.
 const SIZES: [u32; 5] = [200, 50, 20, 10, 0];
 
 /// The page sizes of one source, as far as a job knows them.
@@ -13,15 +13,15 @@ pub(in crate::sync::jobs) struct PageSizes(Mutex<Sizes>);
 
 #[derive(Debug)]
 struct Sizes {
-    /// The page size of the next search.
+    /// The size with which the next search begins.
     first: u32,
-    /// The sizes that the source accepted during this job.
+    /// The sizes that the source has accepted during this job.
     taken: BTreeSet<u32>,
     remembered: Option<u32>,
 }
 
 impl PageSizes {
-    /// Begins with the remembered size of the source.
+    /// Starts with the size that is remembered for the source.
     pub(in crate::sync::jobs) fn new(remembered: Option<u32>) -> PageSizes {
         PageSizes(Mutex::new(Sizes {
             first: remembered.unwrap_or(SIZES[0]),
@@ -30,22 +30,22 @@ impl PageSizes {
         }))
     }
 
-    /// The page size that a search begins with.
+    /// Returns the size with which a search begins.
     pub(in crate::sync::jobs) fn first(&self) -> u32 {
         self.sizes().first
     }
 
-    /// The next smaller size.
+    /// Returns the next smaller size.
     pub(in crate::sync::jobs) fn smaller(&self, size: u32) -> Option<u32> {
         SIZES.into_iter().find(|one| *one < size)
     }
 
-    /// Whether the source has accepted this size during the job. Then a refusal has another reason.
+    /// Whether the source has accepted this size during the job. Then a refusal must have another reason.
     pub(in crate::sync::jobs) fn is_proven(&self, size: u32) -> bool {
         size == 0 || self.sizes().taken.contains(&size)
     }
 
-    /// Notes that the source accepted a page size. Returns the smallest accepted size if it must be stored.
+    /// Records that the source accepted a page size. Returns the size to remember, if it has changed.
     pub(in crate::sync::jobs) fn took(&self, size: u32) -> Option<u32> {
         let mut sizes = self.sizes();
         sizes.taken.insert(size);

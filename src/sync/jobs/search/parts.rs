@@ -1,4 +1,4 @@
-//! Runs narrower searches instead of a refused one. It uses the first kind that the source answers.
+//! Runs narrower searches instead of a refused one. It takes the first kind that the source answers.
 
 use super::super::work::{Found, Work};
 use super::along::Along;
@@ -7,19 +7,19 @@ use super::narrow::{Narrower, narrower};
 use crate::sync::jobs::gap::{Gap, Why};
 use crate::sync::jobs::source::Trouble;
 
-/// The maximum number of refused searches of one kind, if none was answered.
+/// A kind of narrower search is given up if this number of its searches was refused and none was answered.
 const VAIN: usize = 3;
 
-/// A search in parts.
+/// A search for all records of a type that the source refused.
 pub(in crate::sync::jobs) struct Whole<'n> {
     pub(in crate::sync::jobs) name: &'static str,
-    /// The refused search.
+    /// The address of the refused search.
     pub(in crate::sync::jobs) address: &'n str,
     pub(in crate::sync::jobs) refusal: Refusal,
 }
 
 impl<'w> Work<'w> {
-    /// Searches narrowly instead of a refused search.
+    /// Runs narrower searches instead of a refused one.
     pub(in crate::sync::jobs) async fn narrower(
         &'w self,
         whole: Whole<'_>,
@@ -40,7 +40,7 @@ impl<'w> Work<'w> {
                 return Ok(found);
             }
         }
-        // The refusal does not mention page sizes, but they may still be the reason.
+        // The refusal may be about the page size even if it does not mention it. So the search is repeated without one.
         let pages = self.source.pages();
         if refusal.status != 403 && !pages.is_proven(pages.first()) && self.refusals.may_go_on(name, &likeness) {
             let draft = format!("{name}-unsized");
@@ -54,7 +54,7 @@ impl<'w> Work<'w> {
         Ok(nothing())
     }
 
-    /// Runs the searches of one kind. `None` if the source answers none of them.
+    /// Runs the searches of one kind. Returns `None` if the source answers none of them.
     async fn kind(
         &'w self,
         whole: &Whole<'_>,

@@ -4,15 +4,16 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The maximum number of refused searches of one type, and of all types.
+/// The maximum number of refused searches of one type. `OF_JOB` is that of all types together.
 const OF_TYPE: u32 = 64;
 const OF_JOB: u32 = 400;
-/// If the source has answered no search, it is given up after this many similar refusals.
+/// If the source has answered no search, it gets no further ones after this number of similar refusals.
 const HOPELESS: u32 = 40;
-/// The maximum number of types for which narrower searches failed, if they helped for no type.
+/// If narrower searches failed for this number of types after a similar refusal and helped for none, they are not tried
+/// again.
 const VAIN_TYPES: u32 = 4;
 
-/// The signature of similar refusals: the status and the search parameters in the text.
+/// What similar refusals have in common: the status, and the search parameters that their texts mention.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Likeness {
     pub(super) status: u16,
@@ -30,9 +31,9 @@ struct Seen {
     of_type: HashMap<&'static str, u32>,
     all: u32,
     alike: HashMap<Likeness, u32>,
-    /// Types for which narrower searches did not help.
+    /// The types for which narrower searches did not help, by refusal.
     in_vain: HashMap<Likeness, HashSet<&'static str>>,
-    /// Refusals for which narrower searches helped.
+    /// The refusals after which narrower searches helped.
     helped: HashSet<Likeness>,
 }
 
@@ -48,7 +49,7 @@ impl Refusals {
         *seen.alike.entry(likeness.clone()).or_default() += 1;
     }
 
-    /// Notes whether narrower searches helped after a refusal.
+    /// Records whether narrower searches helped for a type after a refusal.
     pub(super) fn narrowed(&self, name: &'static str, likeness: Likeness, helped: bool) {
         let mut seen = self.seen();
         if helped {
