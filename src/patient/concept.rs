@@ -1,4 +1,4 @@
-//! Codes of records: reads concepts, and groups records with equal ones.
+//! Reads the codes of CodeableConcepts, and groups concepts that share a code.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use rustc_hash::FxHashMap;
 use crate::columns::json::Value;
 use crate::normalize::PLACEHOLDER;
 
-/// LOINC's system.
+/// The URL of LOINC.
 pub(super) const LOINC: &str = "http://loinc.org";
-/// The code system for absent data.
+/// The code system of reasons for absent data.
 pub(super) const ABSENT: &str = "http://terminology.hl7.org/CodeSystem/data-absent-reason";
 const NULL_FLAVOR: &str = "http://terminology.hl7.org/CodeSystem/v3-NullFlavor";
 
-/// The codings of a CodeableConcept, or of a list of them.
+/// Returns the codings of a CodeableConcept, or of all CodeableConcepts in a list.
 pub(super) fn codings<'t>(concept: Value<'t>) -> impl Iterator<Item = Value<'t>> {
     let listed = concept.items();
     let single = concept.is_object().then_some(concept);
@@ -23,18 +23,18 @@ pub(super) fn codings<'t>(concept: Value<'t>) -> impl Iterator<Item = Value<'t>>
     })
 }
 
-/// The codes of a CodeableConcept, or of a list of them, from all systems.
+/// Returns the codes of a CodeableConcept, or of all CodeableConcepts in a list, from any code system.
 pub(super) fn codes<'t>(concept: Option<Value<'t>>) -> impl Iterator<Item = Cow<'t, str>> {
     let codings = concept.into_iter().flat_map(codings);
     codings.filter_map(|coding| coding.get_str("code"))
 }
 
-/// Whether a concept, or one of a list of them, has one of these codes.
+/// Whether a CodeableConcept, or any in a list, has one of these codes. The code system is not compared.
 pub(super) fn has_any(concept: Option<Value<'_>>, wanted: &[&str]) -> bool {
     codes(concept).any(|code| wanted.contains(&code.as_ref()))
 }
 
-/// The first of some LOINC codes that a concept has.
+/// Returns the first LOINC code of a CodeableConcept, or of a list of them, that is in `wanted`.
 pub(super) fn loinc<'w>(concept: Option<Value<'_>>, wanted: &[&'w str]) -> Option<&'w str> {
     let mut codings = concept.into_iter().flat_map(codings);
     codings.find_map(|coding| {
@@ -44,12 +44,13 @@ pub(super) fn loinc<'w>(concept: Option<Value<'_>>, wanted: &[&'w str]) -> Optio
     })
 }
 
-/// Whether a text is readable and not a placeholder.
+/// Whether a text is neither blank nor the placeholder of the normalization.
 pub(super) fn says_something(text: &str) -> bool {
     !text.trim().is_empty() && text != PLACEHOLDER
 }
 
-/// Groups concepts that share a code, directly or through others. Concepts without codes are grouped by their text.
+/// Groups of concepts that share a code, directly or through other concepts. Concepts without codes are grouped by
+/// their text.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     places: FxHashMap<String, usize>,
@@ -57,8 +58,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Adds a concept and returns its index. Call [`Groups::root`] after all are added. A concept without codes and
-    /// text is in a group of its own.
+    /// Adds a concept and returns its index. Call [`Groups::root`] only after all concepts are added. A concept without
+    /// codes and text forms a group of its own.
     pub(super) fn add(&mut self, concept: Option<Value<'_>>) -> usize {
         let place = self.parents.len();
         self.parents.push(place);
@@ -70,7 +71,7 @@ impl Groups {
         place
     }
 
-    /// The group of an index.
+    /// Returns the group of the concept at an index: the lowest index in the group.
     pub(super) fn root(&self, mut place: usize) -> usize {
         while self.parents[place] != place {
             place = self.parents[place];

@@ -1,4 +1,4 @@
-//! The patient's devices. R4's compartment does not include them, so they are searched for.
+//! The patient's Devices. R4's Patient compartment does not include them, so a search by `patient` finds them.
 
 use std::sync::Arc;
 
@@ -12,10 +12,11 @@ use crate::lake::scan::Row;
 use crate::search::raw::RawParameter;
 use crate::search::{Engine, Gathered, Handling, Request};
 
-/// The number of devices read at a time.
+/// The number of Devices on one page of the search.
 const PAGE: usize = 1_000;
 
-/// The Devices of these Patients that the scope shows. `None` if R4 has no Devices, which does not happen.
+/// Searches for the Devices of these Patients that the scope shows. Returns `None` only if the R4 tables lack the type
+/// Device.
 pub(super) async fn devices(
     engine: &Engine,
     scope: &Arc<Scope>,
@@ -61,7 +62,7 @@ pub(super) async fn devices(
     }
 }
 
-/// A resource of a page as it is stored. The commit wrote its version and time into its text.
+/// Turns a resource of a search page into a row. The version and the time of the row are in the resource's `meta`.
 fn row(resource: Value<'_>) -> Option<Row> {
     let meta = resource.get("meta");
     let version = meta.and_then(|meta| meta.get_str("versionId")?.parse().ok());

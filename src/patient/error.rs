@@ -4,7 +4,7 @@ use super::card::CardError;
 use super::summary::SummaryError;
 use crate::search::SearchError;
 
-/// Why an operation failed.
+/// Why an operation on a patient's records failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PatientError {
     /// The scope shows no such Patient (404 `not-found`).
@@ -20,22 +20,22 @@ pub enum PatientError {
         parameter: &'static str,
         /// The value, shortened if it is long.
         value: String,
-        /// The expected value, with its article.
+        /// What the value must be, with an article: "a date like 2024".
         expected: &'static str,
     },
     /// A parameter was given more than once, with different values (400).
     #[error("the parameter {0} comes more than once")]
     Repeated(&'static str),
-    /// A profile of documents that the service does not make (404 `not-supported`).
+    /// The requested profile is not the one that summaries have (404 `not-supported`).
     #[error("summaries of the profile '{0}' are not made; documents are of the International Patient Summary")]
     Profile(String),
-    /// The summary could not be made of the records.
+    /// The summary could not be made from the records.
     #[error(transparent)]
     Summary(#[from] SummaryError),
-    /// The health card could not be made of the records.
+    /// The health card could not be made from the records.
     #[error(transparent)]
     Card(#[from] CardError),
-    /// The records could not be found or read, or the requested page does not exist.
+    /// The search for the records failed, or the requested page does not exist.
     #[error(transparent)]
     Search(#[from] SearchError),
 }

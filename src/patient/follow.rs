@@ -1,17 +1,18 @@
-//! Follows references of records: finds the resource that a reference leads to, and its name for people.
+//! Follows references of records: finds the resource that a reference leads to, and a name for readers.
 
 use super::words;
 use crate::columns::json::Value;
 use crate::fhir::TypeId;
 use crate::fhir::reference::Reference;
 
-/// The records that references lead to.
+/// The records that references can lead to.
 pub(super) trait Targets<'t> {
-    /// The record that the text of a reference leads to, if it is here.
+    /// Returns the record that a reference string such as `Patient/1` leads to. `None` if it is not among the records.
     fn find(&self, reference: &str) -> Option<Value<'t>>;
 }
 
-/// The type and id in a reference to a resource of this service. `base` has no trailing slash.
+/// Returns the type and id in a reference to a resource of this service. `None` for other references. `base` has no
+/// trailing slash.
 pub(super) fn key<'r>(reference: &'r str, base: &str) -> Option<(TypeId, &'r str)> {
     match Reference::parse(reference) {
         Reference::Relative(target) => Some((target.type_id, target.id)),
@@ -20,7 +21,8 @@ pub(super) fn key<'r>(reference: &'r str, base: &str) -> Option<(TypeId, &'r str
     }
 }
 
-/// The resource that a Reference leads to: one that the `owner` of the Reference contains, or another record.
+/// Returns the resource that a Reference leads to: a contained resource of `owner`, which holds the Reference, or
+/// another record.
 pub(super) fn target<'t>(targets: &impl Targets<'t>, owner: Value<'t>, reference: Value<'_>) -> Option<Value<'t>> {
     let address = reference.get_str("reference")?;
     let Some(id) = address.strip_prefix('#') else {
@@ -30,18 +32,19 @@ pub(super) fn target<'t>(targets: &impl Targets<'t>, owner: Value<'t>, reference
     contained.find(|each| each.get_str("id").as_deref() == Some(id))
 }
 
-/// The text for a Reference: its display, otherwise the name of the resource that it leads to.
+/// Returns the text for a Reference: its display or, without one, the name of the resource that it leads to.
 pub(super) fn who<'t>(targets: &impl Targets<'t>, owner: Value<'t>, reference: Value<'_>) -> Option<String> {
     let known = || name(targets, owner, target(targets, owner, reference)?);
     words::text(reference.get("display")).or_else(known)
 }
 
-/// The name of a resource. A role has the name of its person.
+/// Returns the name of a resource. A PractitionerRole has the name of its practitioner or, if that is unknown, its own
+/// name or that of its organization.
 fn name<'t>(targets: &impl Targets<'t>, owner: Value<'t>, resource: Value<'t>) -> Option<String> {
     if resource.get_str("resourceType").as_deref() != Some("PractitionerRole") {
         return words::name(resource);
     }
-    // The role itself may be contained. Then its contained person is beside it.
+    // If the role is itself contained, `owner` contains its practitioner, too.
     let found = |reference| target(targets, resource, reference).or_else(|| target(targets, owner, reference));
     let part = |property: &str| {
         let reference = resource.get(property)?;
@@ -57,7 +60,7 @@ mod tests {
     use super::*;
     use crate::columns::json::Tape;
 
-    /// The records of a list, by `Type/id`.
+    /// The records of a JSON list, found by `Type/id`.
     struct Listed<'t>(Value<'t>);
 
     impl<'t> Targets<'t> for Listed<'t> {

@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 use crate::fhir::{TypeId, compartment, facts};
 
-/// The types of referenced resources that are returned together with a compartment's resources, by name.
+/// The types of resources that are returned with a compartment's resources because these refer to them, sorted by name.
 pub const REFERRED: [&str; 4] = ["Location", "Medication", "Organization", "Practitioner"];
 
-/// The types of a Patient's compartment (R4 CompartmentDefinition/patient): Patient first, then the others by name.
+/// Returns the types of a Patient's compartment (R4 CompartmentDefinition/patient): Patient first, then the others by
+/// name.
 pub(super) fn types() -> &'static [TypeId] {
     static TYPES: LazyLock<Vec<TypeId>> = LazyLock::new(|| {
         let name = |type_id: &TypeId| facts().get(*type_id).name;
@@ -19,13 +20,13 @@ pub(super) fn types() -> &'static [TypeId] {
     &TYPES
 }
 
-/// [`REFERRED`] as types.
+/// Returns the types in [`REFERRED`].
 pub(super) fn referred() -> &'static [TypeId] {
     static TYPES: LazyLock<Vec<TypeId>> = LazyLock::new(|| named(&REFERRED));
     &TYPES
 }
 
-/// Types by their names, in the same order. Unknown names are left out.
+/// Looks up types by name, and keeps the order of the names. Unknown names are left out.
 pub(super) fn named(names: &[&str]) -> Vec<TypeId> {
     names.iter().filter_map(|name| facts().lookup(name)).collect()
 }

@@ -1,12 +1,12 @@
-//! Values as readable plain text, which the table escapes. Units are not converted. Numbers keep their digits, except
-//! computed ones with implausibly many.
+//! Turns FHIR values into readable plain text, which callers escape. Units are not converted. Numbers keep their
+//! digits, except computed ones with implausibly many (see `plain`).
 
 use std::borrow::Cow;
 
 use super::concept::{codings, says_something};
 use crate::columns::json::Value;
 
-/// UCUM codes whose printed form differs.
+/// UCUM codes whose printed form differs from the code.
 const UNITS: &[(&str, &str)] = &[
     ("1", ""),
     ("mm[Hg]", "mmHg"),
@@ -20,7 +20,7 @@ const UNITS: &[(&str, &str)] = &[
     ("[IU]", "IU"),
 ];
 
-/// Units of time, singular and plural.
+/// UCUM units of time, with their singular and plural names.
 const PERIODS: &[(&str, &str, &str)] = &[
     ("s", "second", "seconds"),
     ("min", "minute", "minutes"),
@@ -31,7 +31,8 @@ const PERIODS: &[(&str, &str, &str)] = &[
     ("a", "year", "years"),
 ];
 
-/// The type and the value of a choice element, such as `valueQuantity` for `value`.
+/// Returns the type and the value of a choice element: `Quantity` and the value of `valueQuantity` for the name
+/// `value`.
 pub(super) fn choice<'t>(object: Value<'t>, name: &str) -> Option<(&'t str, Value<'t>)> {
     object.entries().find_map(|(key, value)| {
         let type_name = key.raw().strip_prefix(name)?;
@@ -41,13 +42,13 @@ pub(super) fn choice<'t>(object: Value<'t>, name: &str) -> Option<(&'t str, Valu
     })
 }
 
-/// A choice element as text.
+/// Returns the text of a choice element.
 pub(super) fn chosen(object: Value<'_>, name: &str) -> Option<String> {
     let (type_name, value) = choice(object, name)?;
     typed(type_name, value)
 }
 
-/// A value of a FHIR type, as text.
+/// Returns the text of a value. `type_name` is the type as a choice element has it, such as `DateTime`.
 pub(super) fn typed(type_name: &str, value: Value<'_>) -> Option<String> {
     match type_name {
         "CodeableConcept" => concept(value),
@@ -68,20 +69,21 @@ pub(super) fn typed(type_name: &str, value: Value<'_>) -> Option<String> {
     }
 }
 
-/// A text, unless it is blank or a placeholder.
+/// Returns a string without surrounding white space. `None` if it is blank or the placeholder of the normalization.
 pub(super) fn text(value: Option<Value<'_>>) -> Option<String> {
     let text = value?.as_str()?;
     says_something(&text).then(|| text.trim().to_owned())
 }
 
-/// A CodeableConcept: its text, else the display of a coding, else a code.
+/// Returns the text of a CodeableConcept: its `text` or, without one, the first display of a coding, or at last the
+/// first code.
 pub(super) fn concept(value: Value<'_>) -> Option<String> {
     text(value.get("text"))
         .or_else(|| codings(value).find_map(|coding| text(coding.get("display"))))
         .or_else(|| codings(value).find_map(|coding| text(coding.get("code"))))
 }
 
-/// A CodeableConcept, or all of a list of them.
+/// Returns the text of a CodeableConcept, or of all CodeableConcepts in a list, separated by commas.
 pub(super) fn concepts(value: Option<Value<'_>>) -> Option<String> {
     let value = value?;
     if value.is_object() {
@@ -90,7 +92,7 @@ pub(super) fn concepts(value: Option<Value<'_>>) -> Option<String> {
     join(value.items().filter_map(concept), ", ")
 }
 
-/// An Attachment by its title, otherwise by its address or media type.
+/// Returns the text of an Attachment: its title, or without one its address, or at last its media type.
 fn attachment(value: Value<'_>) -> Option<String> {
     ["title", "url", "contentType"]
         .iter()
@@ -112,12 +114,12 @@ pub(super) fn join(texts: impl Iterator<Item = String>, between: &str) -> Option
     (!seen.is_empty()).then(|| seen.join(between))
 }
 
-/// A date without its time.
+/// Returns the date of a date or time: its first ten characters.
 pub(super) fn date(text: &str) -> Cow<'static, str> {
     Cow::Owned(text.get(..10).unwrap_or(text).to_owned())
 }
 
-/// A Period.
+/// Returns a Period as text, with dates only.
 pub(super) fn period(value: Value<'_>) -> Option<String> {
     let side = |name| value.get_str(name).map(|text| date(&text));
     match (side("start"), side("end")) {
@@ -129,7 +131,7 @@ pub(super) fn period(value: Value<'_>) -> Option<String> {
     }
 }
 
-/// A Quantity with its unit.
+/// Returns a Quantity as text: comparator, number and unit.
 pub(super) fn quantity(value: Value<'_>) -> Option<String> {
     let number = plain(value.get("value")?.number()?);
     let comparator = value.get_str("comparator").unwrap_or_default();
@@ -138,7 +140,7 @@ pub(super) fn quantity(value: Value<'_>) -> Option<String> {
     Some(format!("{comparator}{number}{gap}{unit}"))
 }
 
-/// The unit of a Quantity, or the currency of an amount.
+/// Returns the unit of a Quantity as people write it, or the currency of a Money.
 pub(super) fn unit(value: Value<'_>) -> String {
     let own = ["unit", "code", "currency"]
         .iter()
@@ -146,11 +148,11 @@ pub(super) fn unit(value: Value<'_>) -> String {
     let own = own.unwrap_or_default();
     let known = UNITS.iter().find(|(code, _)| *code == own);
     let unit = known.map_or(own.as_str(), |(_, plain)| plain);
-    // UCUM annotations are in braces: {score}, 10*3/uL{cells}.
+    // UCUM annotations are in braces: {score}, 10*3/uL{cells}. Their text stays.
     unit.chars().filter(|letter| !matches!(letter, '{' | '}')).collect()
 }
 
-/// A Range.
+/// Returns a Range as text.
 pub(super) fn range(value: Value<'_>) -> Option<String> {
     let side = |name| value.get(name).filter(Value::is_object);
     match (side("low"), side("high")) {
@@ -170,7 +172,8 @@ fn ratio(value: Value<'_>) -> Option<String> {
     Some(format!("{} / {}", quantity(over)?, quantity(under)?))
 }
 
-/// A number as people write it: without an exponent, and with three decimals if it has more than six.
+/// Returns a number as people write it: without an exponent, and with three decimals if it has more than six and is at
+/// least 0.1.
 pub(super) fn plain(number: &str) -> Cow<'_, str> {
     let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
         return rounded(number);
@@ -209,7 +212,8 @@ fn rounded(number: &str) -> Cow<'_, str> {
     }
 }
 
-/// The directions for a medicine: the prescriber's text, otherwise dose and timing.
+/// Returns the directions for a medicine, for each dosage in a list: the prescriber's text or, without one, dose,
+/// timing and instruction.
 pub(super) fn dosage(list: Option<Value<'_>>) -> Option<String> {
     let each = list.into_iter().flat_map(|list| list.items());
     join(each.filter_map(one_dosage), "; ")
@@ -231,7 +235,7 @@ fn one_dosage(value: Value<'_>) -> Option<String> {
     join([dose, timing, needed, instruction].into_iter().flatten(), ", ")
 }
 
-/// The routes of all dosages.
+/// Returns the routes of all dosages in a list.
 pub(super) fn route(list: Option<Value<'_>>) -> Option<String> {
     let each = list.into_iter().flat_map(|list| list.items());
     join(each.filter_map(|dosage| concept(dosage.get("route")?)), ", ")
@@ -254,7 +258,7 @@ fn timing(value: Value<'_>) -> Option<String> {
     })
 }
 
-/// A number of a timing without trailing zeros.
+/// Returns a number without trailing zeros after the decimal point.
 fn bare(number: &str) -> &str {
     if number.contains('.') {
         number.trim_end_matches('0').trim_end_matches('.')
@@ -263,7 +267,8 @@ fn bare(number: &str) -> &str {
     }
 }
 
-/// The name of a person or an organization, or a resource's subject matter.
+/// Returns the name of a person, an organization or a device. For other resources it is the text of what they are
+/// about.
 pub(super) fn name(resource: Value<'_>) -> Option<String> {
     let own = resource.get("name").or_else(|| resource.get("title"));
     if let Some(own) = own {
@@ -286,7 +291,7 @@ pub(super) fn name(resource: Value<'_>) -> Option<String> {
         .or_else(|| text(resource.get("description")))
 }
 
-/// A HumanName.
+/// Returns a HumanName as text: its `text` or, without one, its parts.
 pub(super) fn human(name: Value<'_>) -> Option<String> {
     text(name.get("text")).or_else(|| {
         let mut words = Vec::new();
@@ -299,7 +304,7 @@ pub(super) fn human(name: Value<'_>) -> Option<String> {
     })
 }
 
-/// A Patient's name and birth date: "Ann Ash, born 1980-01-02".
+/// Returns a Patient's name and birth date: "Ann Ash, born 1980-01-02".
 pub(super) fn person(patient: Value<'_>) -> Option<String> {
     let name = patient.get("name").and_then(|names| names.items().find_map(human));
     let born = patient.get_str("birthDate").map(|date| format!("born {date}"));

@@ -1,14 +1,14 @@
-//! Why a card cannot be made.
+//! Errors of making a health card.
 
 use crate::columns::json::JsonError;
 
-/// Why a card cannot be made of some records.
+/// Why the records could not be made into a card.
 #[derive(Debug, thiserror::Error)]
 pub enum CardError {
     /// A stored record is not valid JSON.
     #[error("a stored {resource_type} cannot be read: {reason}")]
     Unreadable {
-        /// Its type.
+        /// The type of the record.
         resource_type: &'static str,
         /// The position and cause of the error.
         reason: JsonError,

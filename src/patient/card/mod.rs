@@ -1,7 +1,7 @@
 //! `$health-cards-issue`: a person's records as the payload of a SMART Health Card (framework 1.4).
 //!
-//! Decides which records a card holds, and in which form. It is pure: it takes records and returns deflated bytes.
-//! `consent` signs and revokes cards.
+//! Decides in which form a card holds the records. It is pure: it takes records and returns deflated bytes. `http`
+//! reads the records; `consent` signs and revokes cards.
 
 mod error;
 mod payload;

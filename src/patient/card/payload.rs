@@ -11,31 +11,32 @@ use super::slim::{Inside, slim};
 use crate::columns::json::{Edits, Tape, Value, push_quoted, write_compact};
 use crate::fhir::facts;
 
-/// The one type that cards have.
+/// The `type` of the credential in every card.
 const TYPE: &str = "https://smarthealth.cards#health-card";
 const FHIR_VERSION: &str = "4.0.1";
-/// Records are repetitive: medium effort compresses them to a twenty-fifth.
+/// The compression level of deflate. Records are repetitive: level 5 compresses them to about 1/25.
 const EFFORT: u32 = 5;
 
-/// The parts of a card besides records.
+/// The contents of a card apart from its records.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
-    /// The issuer: an address without a trailing slash.
+    /// The issuer: a URL without a trailing slash.
     pub issuer: &'r str,
-    /// The base of our own references: `{base}/fhir`.
+    /// The base URL of this service's own references: `{base}/fhir`.
     pub fhir_base: &'r str,
     /// The time of issue, in seconds since the Unix epoch.
     pub issued_at: i64,
-    /// The id by which the card is revoked.
+    /// The revocation id of the card (`rid`).
     pub rid: &'r str,
 }
 
-/// The payload of a card with these records. Each becomes an entry of its Bundle, in this order.
+/// Builds the deflated payload of a card. Each resource becomes an entry of its Bundle, in this order. The resources
+/// that they contain become the last entries.
 pub fn payload(request: &Request<'_>, resources: &[Resource<'_>]) -> Result<Vec<u8>, CardError> {
     let mut out = DeflateEncoder::new(Vec::new(), Compression::new(EFFORT));
     out.write_all(&head(request))?;
     let places = Places::new(request.fhir_base, resources);
-    // Entries of contained resources come after all records, because the records' numbers must be fixed first.
+    // The number of a record is its index in `resources`, so the entries of contained resources come after all records.
     let (mut behind, mut next) = (Vec::new(), resources.len());
     let (mut tape, mut edits, mut entry) = (Tape::new(), Edits::new(), Vec::new());
     for (number, resource) in resources.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The position of each record in the card's Bundle: `resource:0` and so on.
+//! The number of each record's entry in the card's Bundle. The entry's `fullUrl` is `resource:0` and so on.
 
 use rustc_hash::FxHashMap;
 
@@ -8,19 +8,19 @@ use crate::fhir::reference::Reference;
 /// A record that goes into a card.
 #[derive(Clone, Copy, Debug)]
 pub struct Resource<'r> {
-    /// Its type.
+    /// The resource type.
     pub resource_type: TypeId,
-    /// Its id in the lake.
+    /// The id in the lake.
     pub id: &'r str,
-    /// Its text as stored.
+    /// The stored JSON text.
     pub text: &'r [u8],
 }
 
-/// The numbers of all records of a card.
+/// The entry numbers of a card's records, by type and id.
 #[derive(Debug)]
 pub(super) struct Places<'r> {
     numbers: FxHashMap<(TypeId, &'r str), usize>,
-    /// The base of our own references, without a trailing slash.
+    /// The base URL of this service's own references, without a trailing slash.
     base: &'r str,
 }
 
@@ -33,7 +33,7 @@ impl<'r> Places<'r> {
         }
     }
 
-    /// The record that a reference points to.
+    /// Returns the entry number of the record that a reference leads to. `None` if the card does not have that record.
     pub(super) fn find(&self, reference: Reference<'_>) -> Option<usize> {
         let target = match reference {
             Reference::Relative(target) => target,

@@ -1,5 +1,5 @@
-//! A record as it is in a card: without elements that verifiers do not need, and with references to entries of the
-//! card.
+//! Edits a record for a card: leaves out elements that verifiers do not need, and makes references lead to entries of
+//! the card.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -9,8 +9,8 @@ use crate::columns::json::{Edits, Value, push_quoted};
 use crate::fhir::reference::Reference;
 use crate::fhir::{Kind, TypeId, facts};
 
-/// The positions of a record and its contained resources in the card. Contained resources become entries of their own,
-/// because card entries have no ids to refer to.
+/// The entry numbers of a record and of the resources that it contains. Contained resources become entries of their
+/// own, because resources in a card have no `id` that a reference such as `#m` could name.
 #[derive(Debug)]
 pub(super) struct Inside<'t> {
     pub(super) number: usize,
@@ -27,7 +27,8 @@ pub(super) struct Contained<'t> {
 }
 
 impl<'t> Inside<'t> {
-    /// Numbers the resources that a record contains from `next` on.
+    /// Numbers the resources that a record contains: the first gets `next`. A resource without a known type gets no
+    /// entry.
     pub(super) fn new(number: usize, root: Value<'t>, next: usize) -> Inside<'t> {
         let items = root.get("contained").into_iter().flat_map(|list| list.items());
         let typed = items.filter_map(|json| Some((resource_type(json)?, json)));
@@ -53,7 +54,7 @@ impl<'t> Inside<'t> {
     }
 }
 
-/// Defines which elements of a resource are left out, and how its references change.
+/// Adds the edits that leave out elements of a resource and rewrite its references.
 pub(super) fn slim(root: Value<'_>, type_id: TypeId, places: &Places<'_>, inside: &Inside<'_>, edits: &mut Edits) {
     for (key, value) in root.entries() {
         match key.raw() {
@@ -73,7 +74,8 @@ pub(super) fn slim(root: Value<'_>, type_id: TypeId, places: &Places<'_>, inside
     walk.object(root, type_id);
 }
 
-/// Keeps confidentiality labels. Versions, sources and tags are the service's own and are removed.
+/// Leaves only the security labels in `meta`, or leaves out `meta` if it has none. Versions, sources and tags are the
+/// service's own.
 fn only_security(meta: Value<'_>, edits: &mut Edits) {
     let labels = meta.get("security").filter(|list| list.items().next().is_some());
     if labels.is_none() {
@@ -141,7 +143,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Rewrites a reference: it points to an entry of the card, or it is logical and has an identifier.
+    /// Makes a reference lead to an entry of the card. If the card has no such entry, the reference becomes a logical
+    /// one: its type and its address, as an identifier, replace `reference`.
     fn reference(&mut self, object: Value<'_>) {
         let Some((text, address)) = object.get("reference").and_then(|text| Some((text, text.as_str()?))) else {
             return;
@@ -179,7 +182,7 @@ fn type_name(reference: Reference<'_>) -> Option<&'static str> {
     }
 }
 
-/// The type of a resource by its own `resourceType`.
+/// Returns the type in `resourceType`, if R4 defines it as a resource type that is not abstract.
 fn resource_type(resource: Value<'_>) -> Option<TypeId> {
     let type_id = facts().lookup(&resource.get_str("resourceType")?)?;
     let def = facts().get(type_id);
@@ -192,7 +195,7 @@ fn quoted(text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Types that the traversal compares with.
+/// The R4 types that need special treatment.
 struct Types {
     reference: TypeId,
     coding: TypeId,
@@ -221,7 +224,8 @@ mod tests {
     use crate::columns::json::{Tape, write_compact};
     use crate::patient::card::Resource;
 
-    /// A record in a card with a Patient `p`. The Patient is `resource:0`, and the record is `resource:1`.
+    /// Returns a record and its contained resources as the entries of a card. The Patient `p` is `resource:0`, and the
+    /// record is `resource:1`.
     fn slimmed(text: &str) -> Vec<String> {
         let type_named = |name: &str| facts().lookup(name).unwrap();
         let mut tape = Tape::new();

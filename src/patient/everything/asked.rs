@@ -1,4 +1,4 @@
-//! Checks the operation's parameters and turns them into a condition on records.
+//! Checks the parameters of `$everything` and turns them into conditions on records.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::patient::members::{self, REFERRED};
 use crate::search::raw::RawParameter;
 use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest, shortened};
 
-/// The operation's own parameters.
+/// The parameters of the operation itself. Those that choose a page are search parameters.
 pub const PARAMETERS: [&str; 4] = ["start", "end", "_since", "_type"];
 
-/// The condition on a patient's records.
+/// A checked request: the conditions on a patient's records, and the page.
 #[derive(Clone, Debug)]
 pub struct Asked {
     members: Vec<Member>,
@@ -22,21 +22,21 @@ pub struct Asked {
     since: Option<RawParameter>,
     /// The parameters that choose the page and its form.
     page: Vec<RawParameter>,
-    /// The operation's own parameters, for links.
+    /// The operation's own parameters, which the links of a page repeat.
     repeated: Vec<(String, String)>,
     handling: Handling,
 }
 
-/// The patients of the record, and its recipient.
+/// The patients whose records are requested, and the caller.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The caller's scope.
     pub scope: &'a Arc<Scope>,
     /// The ids of the Patients, at least one.
     pub patients: &'a [String],
-    /// The time, in microseconds since 1970.
+    /// The current time, in microseconds since 1970.
     pub now: i64,
-    /// `{base}/fhir/`, with the slash.
+    /// The base URL of resources: `{base}/fhir/`, with the trailing slash.
     pub base: &'a str,
 }
 
@@ -50,7 +50,7 @@ struct Own {
 }
 
 impl Asked {
-    /// Checks parameters. Unknown ones are ignored or refused, as `handling` says.
+    /// Checks the parameters. Unknown ones are ignored if `handling` is lenient, and refused if it is strict.
     pub fn parse(parameters: &[RawParameter], handling: Handling) -> Result<Asked, PatientError> {
         let mut own = Own::default();
         let mut page = Vec::new();
@@ -81,7 +81,8 @@ impl Asked {
         })
     }
 
-    /// The requested page; `path` is its address below the base.
+    /// Begins the requested page, which is an iterator over the JSON of its Bundle. `path` is the operation's path
+    /// below the base, for the page's links.
     pub async fn page(&self, engine: &Engine, subject: Subject<'_>, path: &str) -> Result<RecordPage, PatientError> {
         let extent = Extent::Page {
             path,
@@ -92,7 +93,7 @@ impl Asked {
         self.begin(engine, subject, extent).await
     }
 
-    /// All requested records in one Bundle.
+    /// Begins a Bundle with all requested records.
     pub async fn whole(&self, engine: &Engine, subject: Subject<'_>) -> Result<RecordPage, PatientError> {
         self.begin(engine, subject, Extent::Whole).await
     }
@@ -126,7 +127,7 @@ impl Asked {
 }
 
 impl Own {
-    /// Takes a parameter if it is one of the operation's own.
+    /// Stores a parameter if it is one of the operation's own. Returns whether it is.
     fn take(&mut self, parameter: &RawParameter) -> Result<bool, PatientError> {
         if parameter.modifier.is_some() {
             return Ok(false);
@@ -150,7 +151,7 @@ impl Own {
         Ok(true)
     }
 
-    /// The types of a record. A type with a clinical date gets the requested time as a condition.
+    /// Returns the types of the compartment. A type with a clinical date gets conditions for `start` and `end`.
     fn members(&self) -> Vec<Member> {
         let bounds = [("ge", &self.start), ("le", &self.end)];
         let member = |type_id: &TypeId| {
@@ -167,7 +168,7 @@ impl Own {
         members::types().iter().map(member).collect()
     }
 
-    /// The parameters for links.
+    /// Returns the operation's own parameters, for links.
     fn repeated(&self) -> Vec<(String, String)> {
         let types = self.types.as_ref().map(|types| {
             let names: Vec<&str> = types.iter().map(|type_id| facts().get(*type_id).name).collect();
@@ -181,7 +182,7 @@ impl Own {
     }
 }
 
-/// Checks that a type can be in a record.
+/// Returns the type with a name in `_type`, if a record can have that type.
 fn listed(name: &str) -> Result<TypeId, PatientError> {
     let type_id = facts()
         .lookup(name)
@@ -190,7 +191,8 @@ fn listed(name: &str) -> Result<TypeId, PatientError> {
     type_id.ok_or_else(|| wrong("_type", name, expected))
 }
 
-/// Checks a day, month, year or instant for a search parameter.
+/// Checks a year, month, day or instant. A space counts as a plus sign, because an unescaped plus in a URL is decoded
+/// as a space.
 fn date(parameter: &'static str, value: &str) -> Result<String, PatientError> {
     let text = value.replace(' ', "+");
     match Temporal::date(&text).or_else(|_| Temporal::instant(&text)) {
@@ -199,7 +201,7 @@ fn date(parameter: &'static str, value: &str) -> Result<String, PatientError> {
     }
 }
 
-/// Checks an instant. A date means its first instant. A space before a zone counts as a plus sign.
+/// Checks an instant, or a date, which means its first instant. A space counts as a plus sign.
 fn instant(value: &str) -> Result<String, PatientError> {
     let text = value.replace(' ', "+");
     match Temporal::instant(&text).or_else(|_| Temporal::date(&text)) {

@@ -5,7 +5,7 @@
 pub struct ClinicalDate {
     /// The resource type.
     pub resource: &'static str,
-    /// The code of its search parameter.
+    /// The code of the search parameter.
     pub code: &'static str,
     /// The end of the URL at which R4 defines the parameter: `http://hl7.org/fhir/SearchParameter/...`.
     pub source: &'static str,
@@ -15,10 +15,10 @@ const fn date(resource: &'static str, code: &'static str, source: &'static str) 
     ClinicalDate { resource, code, source }
 }
 
-/// Clinical dates by type. For 17 types R4's search parameter `clinical-date` names the element: the time of the event
-/// or, for requests, of their authoring. R4 leaves out some types. Their rows name a parameter of the type over a
-/// similar element. Types that are missing here have no such date. AuditEvent and Provenance are left out, because
-/// their dates are those of records, and the operation needs dates of care.
+/// Clinical dates, sorted by type. For 17 types the parameter is the one that R4 defines as `clinical-date`: the time
+/// of the event or, for requests, of their authoring. For other types it is a parameter over a similar element. Types
+/// that are missing here have no clinical date. AuditEvent and Provenance are missing, because their dates tell when a
+/// record was made, not when care was given.
 pub const CLINICAL_DATES: &[ClinicalDate] = &[
     date("Account", "period", "Account-period"),
     date("AdverseEvent", "date", "AdverseEvent-date"),
@@ -28,7 +28,7 @@ pub const CLINICAL_DATES: &[ClinicalDate] = &[
     date("CarePlan", "date", "clinical-date"),
     date("CareTeam", "date", "clinical-date"),
     date("ChargeItem", "occurrence", "ChargeItem-occurrence"),
-    // R4 has no search parameter over `billablePeriod` of Claim or ExplanationOfBenefit.
+    // R4 has no search parameter over `billablePeriod` of Claim or ExplanationOfBenefit, so these types have `created`.
     date("Claim", "created", "Claim-created"),
     date("ClaimResponse", "created", "ClaimResponse-created"),
     date("ClinicalImpression", "date", "clinical-date"),
@@ -92,7 +92,7 @@ pub const CLINICAL_DATES: &[ClinicalDate] = &[
     date("VisionPrescription", "datewritten", "VisionPrescription-datewritten"),
 ];
 
-/// The code of a type's clinical date, if it has one.
+/// Returns the code of the search parameter over a type's clinical date. `None` if the type has no clinical date.
 pub(super) fn code(resource: &str) -> Option<&'static str> {
     let found = CLINICAL_DATES.iter().find(|date| date.resource == resource);
     found.map(|date| date.code)
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(of_all.count(), 17);
     }
 
-    /// Each type with dates that is not in the table must be in this list of deliberate exceptions.
+    /// A type with a date parameter but without a clinical date must be in this list of deliberate exceptions.
     #[test]
     fn types_without_a_clinical_date_are_known() {
         let parameters = SearchParameters::builtin();

@@ -13,7 +13,8 @@ use crate::fhir::{TypeId, facts};
 use crate::patient::{Record, words};
 use crate::pdf::Attachment;
 
-/// Accepts base64 in the variants of sources.
+/// A base64 decoder for the variants that sources send: with or without padding, and with unused bits that are not
+/// zero.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -24,7 +25,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// The bytes of an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
-    /// The media type they are stored with, if one is known.
+    /// The media type that is stored with the bytes or that the source sent, if any.
     pub content_type: Option<String>,
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -33,16 +34,16 @@ pub struct Attached {
 /// Why the bytes at an address are not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// The document is not in the service, only at its source.
+    /// The service does not hold the document and did not ask its source for it.
     #[error("the document is not held here; it is at its source")]
     NotHeld,
-    /// The service holds them, but reading failed.
+    /// The service has the document, but its bytes could not be read or decoded.
     #[error("the document could not be read")]
     Unreadable,
-    /// The file would exceed the size limit.
+    /// The document, of this many bytes, exceeds what is left of the size limit.
     #[error("this file has no room for the document, which is of {0} bytes")]
     NoRoom(u64),
-    /// The source did not deliver them on request. The text contains no address.
+    /// The source was asked for the document and did not deliver it. The reason contains no address.
     #[error("the source did not give the document: {0}")]
     NotGiven(String),
 }
@@ -54,9 +55,9 @@ impl FetchError {
     }
 }
 
-/// Provides the bytes of addresses in records. It must return only what the recipient of the pages may see.
+/// Provides the documents at the addresses in records. It must return only what the recipient of the pages may see.
 pub trait Documents {
-    /// The document at an address, if its size is at most `room`.
+    /// Returns the document at an address. Fails if the document has more than `room` bytes.
     fn get(&self, url: &str, room: u64) -> Result<Attached, FetchError>;
 }
 
@@ -67,13 +68,13 @@ impl Documents for () {
     }
 }
 
-/// Decodes base64 with or without padding and line breaks.
+/// Decodes base64 with or without padding and line breaks. `None` if the text is not base64.
 fn decoded(data: &str) -> Option<Vec<u8>> {
     let packed: Vec<u8> = data.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     LENIENT.decode(packed).ok()
 }
 
-/// A lower bound of the decoded length of a base64 text.
+/// Returns a lower bound of the decoded length of a base64 text.
 fn decoded_length(data: &str) -> u64 {
     let blank = data
         .bytes()
@@ -82,7 +83,7 @@ fn decoded_length(data: &str) -> u64 {
     (data.len() - blank) as u64 / 4 * 3
 }
 
-/// The number of bytes that a base64 text stands for. `None` if it is no base64.
+/// Returns the number of bytes that a base64 text stands for. `None` if it has a character that is not of base64.
 pub(super) fn size(data: &str) -> Option<usize> {
     let is_filler = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'=';
     let mut digits = 0;
@@ -95,7 +96,7 @@ pub(super) fn size(data: &str) -> Option<usize> {
     Some(digits * 3 / 4)
 }
 
-/// The addresses of documents that records name but do not contain, without duplicates.
+/// Returns the addresses of documents whose bytes are not in the records that name them, sorted and without duplicates.
 pub fn addresses(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
     let mut tape = Tape::new();
@@ -117,10 +118,10 @@ pub fn addresses(record: &Record) -> Vec<String> {
     found
 }
 
-/// A document named by a record.
+/// An Attachment element of a record.
 #[derive(Debug)]
 pub(super) struct Named<'t> {
-    /// Its title.
+    /// The title to show: the element's own, or a substitute from the record.
     pub(super) title: String,
     content_type: Option<String>,
     url: Option<String>,
@@ -130,16 +131,16 @@ pub(super) struct Named<'t> {
 /// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
-    /// The document could not be obtained, for this reason. The attachment's bytes are the text in the record, if that
-    /// text is not base64.
+    /// The document could not be obtained, for this reason. The attachment's bytes are the `data` of the record if that
+    /// is not base64 and fits into the limit. In other cases they are empty.
     Missing(Attachment, FetchError),
 }
 
-/// The documents named by a resource, in order: all its Attachments.
+/// Returns the documents that a resource names, in order: all its Attachment elements.
 pub(super) fn of(type_id: TypeId, resource: Value<'_>) -> Vec<Named<'_>> {
     let mut named = Vec::new();
     let text = resource.raw().as_bytes();
-    // Most resources have none of these properties, so their elements need not be walked.
+    // Most resources have none of these properties. The check avoids a walk over their elements.
     let may_have = ["\"url\"", "\"data\"", "\"contentType\""]
         .iter()
         .any(|property| memmem::find(text, property.as_bytes()).is_some());
@@ -163,13 +164,13 @@ pub(super) fn of(type_id: TypeId, resource: Value<'_>) -> Vec<Named<'_>> {
 }
 
 impl<'t> Named<'t> {
-    /// The base64 text in the record.
+    /// Returns the base64 text in the record. `None` if it is missing or blank.
     fn inline(&self) -> Option<Cow<'t, str>> {
         self.data?.as_str().filter(|data| !data.trim().is_empty())
     }
 
-    /// Gets the bytes: from the record itself if it has them, otherwise from its address. If neither gives the
-    /// document, a text in the record that is not base64 is kept unchanged.
+    /// Gets the bytes from the `data` of the record. If there is no `data`, or if it is not base64, gets them from the
+    /// address. If the address does not give them either, `data` that is not base64 is returned unchanged.
     pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),
@@ -200,7 +201,7 @@ impl<'t> Named<'t> {
     }
 }
 
-/// Decodes the bytes of a text in a resource.
+/// Decodes a base64 text of a resource. Fails if the text stands for more than `room` bytes.
 pub(super) fn inside(data: &str, room: u64) -> Result<Attached, FetchError> {
     let length = decoded_length(data);
     if length > room {

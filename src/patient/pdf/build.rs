@@ -1,4 +1,4 @@
-//! Builds files from the records of sources.
+//! Builds the PDF file or the ZIP archive from the records of sources.
 
 use std::collections::BTreeSet;
 use std::io::{Seek, Write};
@@ -15,43 +15,43 @@ use crate::columns::json::Tape;
 use crate::patient::{Record, words};
 use crate::pdf::{Column, Document, PdfError, Properties, Stop};
 
-/// The records of one source.
+/// A source with its records.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
     /// The source.
     pub source: &'a Source,
-    /// Its records. `None` if they could not be obtained.
+    /// The records of the source. `None` if they could not be obtained.
     pub record: Option<&'a Record>,
-    /// The provider of the documents that its records name.
+    /// The provider of the documents that the records name.
     pub documents: &'a dyn Documents,
 }
 
-/// The parts that all files of an export share, and its result.
+/// The settings of an export, which all its files share, and its result.
 #[derive(Debug, Clone)]
 pub struct Export {
-    /// When the export is made.
+    /// The time at which the export is made.
     pub moment: DateTime<Utc>,
-    /// The author in the files.
+    /// The author that the files name.
     pub author: String,
     /// The labels of the sources that could not be shown in full.
     pub failed: Vec<String>,
     /// The number of resources shown.
     pub resources: usize,
-    /// The base of the service's own references.
+    /// The base URL of the service's own references.
     base: String,
-    /// How many more bytes of documents fit.
+    /// The number of bytes of documents that the export may still add.
     room: u64,
     /// Records and documents that could not be shown, one line each.
     lost: Vec<String>,
     stop: Stop,
 }
 
-/// The maximum number of bytes of documents in one export. They stay in memory until it is written, as original bytes
-/// and as pages.
+/// The maximum number of bytes of documents in one export. The documents stay in memory until the export is written, as
+/// original bytes and as pages.
 const MAX_ATTACHED: u64 = 256 << 20;
 
 impl Export {
-    /// An empty export.
+    /// Creates an empty export.
     pub fn new(moment: DateTime<Utc>, author: impl Into<String>) -> Self {
         Self {
             moment,
@@ -65,7 +65,7 @@ impl Export {
         }
     }
 
-    /// Sets the base of the service's own references. References with this base are followed as relative ones are.
+    /// Sets the base URL of the service's own references. References with this base are followed as relative ones are.
     pub fn with_base(mut self, base: &str) -> Self {
         self.base = base.to_owned();
         self
@@ -157,7 +157,7 @@ impl Export {
         }
     }
 
-    /// Adds the documents that records name.
+    /// Adds the documents that the resources name.
     fn documents(&mut self, document: &mut Document, part: &Part<'_>, resources: &[Resource<'_>]) {
         let named: Vec<_> = resources
             .iter()
@@ -202,7 +202,7 @@ impl Export {
     }
 }
 
-/// Writes one document of all sources, in their order.
+/// Writes one PDF document with all sources, in their order.
 pub fn document<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
     let mut document = export.begin(parts)?;
     for part in parts {
@@ -213,7 +213,7 @@ pub fn document<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &m
     Ok(export)
 }
 
-/// Writes a ZIP archive with one document for each source.
+/// Writes a ZIP archive with one PDF document for each source.
 pub fn archive<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
     const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
     let mut zip = ZipWriter::new(out);
@@ -232,7 +232,7 @@ pub fn archive<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mu
     Ok(export)
 }
 
-/// The name of a source's file, from its kind and name. It is unique in the archive.
+/// Returns the name of a source's file, made from the source's kind and name. It is unique in the archive.
 fn file_name(source: &Source, taken: &mut BTreeSet<String>) -> String {
     let prefix = match source.kind {
         SourceKind::Connected => "oauth",
@@ -256,14 +256,14 @@ fn file_name(source: &Source, taken: &mut BTreeSet<String>) -> String {
     file
 }
 
-/// The name and birth date of the first Patient.
+/// Returns the name and birth date of the record's first Patient.
 fn person(record: &Record) -> Option<String> {
     let row = record.of("Patient").first()?;
     let mut tape = Tape::new();
     words::person(tape.parse(&row.resource).ok()?)
 }
 
-/// Joins texts, such as "Health records of Ann".
+/// Joins two texts: "Health records of Ann". If `whose` is empty, returns `what` alone.
 pub(super) fn joined(what: &str, whose: &str) -> String {
     if whose.is_empty() {
         what.to_owned()
@@ -283,7 +283,7 @@ mod tests {
     use crate::lake::scan::Row;
     use crate::search::Gathered;
 
-    /// A client that disconnects after it got a number of documents.
+    /// A client that disconnects when it gets the document number `after`.
     struct Leaving {
         after: usize,
         got: Cell<usize>,
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// A record with a Patient and letters.
+    /// Returns a record with a Patient and `count` letters.
     fn letters(count: usize) -> Record {
         let gathered = |name: &str, texts: Vec<String>| Gathered {
             type_id: facts().lookup(name).unwrap(),

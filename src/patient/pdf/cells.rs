@@ -1,37 +1,37 @@
-//! Texts of cells that several sections use.
+//! Makes the texts of table cells, for several sections.
 
 use super::resource::Resource;
 use crate::columns::json::Value;
 use crate::patient::{follow, words};
 
-/// The text, or an empty cell.
+/// Returns the text, or an empty string for an empty cell.
 pub(super) fn cell(text: Option<String>) -> String {
     text.unwrap_or_default()
 }
 
-/// A property with a text, a code or a number.
+/// Returns the text of a property that is a string, a number or a boolean.
 pub(super) fn plain(resource: &Resource<'_>, name: &str) -> String {
     cell(resource.get(name).and_then(scalar))
 }
 
-/// A text, a number or a boolean.
+/// Returns the text of a string, a number or a boolean. `None` for other values.
 pub(super) fn scalar(value: Value<'_>) -> Option<String> {
     words::text(Some(value))
         .or_else(|| value.number().map(|number| words::plain(number).into_owned()))
         .or_else(|| value.as_bool().map(|truth| if truth { "yes" } else { "no" }.to_owned()))
 }
 
-/// A CodeableConcept or a list of them.
+/// Returns the text of a property that is a CodeableConcept or a list of them.
 pub(super) fn concepts(resource: &Resource<'_>, name: &str) -> String {
     cell(words::concepts(resource.get(name)))
 }
 
-/// A choice element.
+/// Returns the text of a choice element.
 pub(super) fn chosen(resource: &Resource<'_>, name: &str) -> String {
     cell(chosen_in(resource, resource.json, name))
 }
 
-/// A choice element of a part of the resource.
+/// Returns the text of a choice element in a part of the resource.
 pub(super) fn chosen_in(resource: &Resource<'_>, part: Value<'_>, name: &str) -> Option<String> {
     match words::choice(part, name) {
         Some(("Reference", target)) => reference(resource, target),
@@ -39,7 +39,7 @@ pub(super) fn chosen_in(resource: &Resource<'_>, part: Value<'_>, name: &str) ->
     }
 }
 
-/// An element's name in words: `recordedDate` is `Recorded date`.
+/// Turns an element's name into words: `recordedDate` becomes `Recorded date`.
 pub(super) fn label(name: &str) -> String {
     let mut label = String::with_capacity(name.len() + 4);
     for (place, letter) in name.trim_start_matches('_').chars().enumerate() {
@@ -55,7 +55,8 @@ pub(super) fn label(name: &str) -> String {
     label
 }
 
-/// A date, or the day of a time.
+/// Returns the text of the first of these properties that is a date, a time or a Period. Of a time it shows only the
+/// day.
 pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     let texts = names.iter().find_map(|name| {
         let value = resource.get(name)?;
@@ -68,8 +69,8 @@ pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     cell(texts)
 }
 
-/// The target of a Reference: its display or its name, otherwise the identifier in the Reference, otherwise the type
-/// of the target. If the source's records lack the target, the reference itself is shown.
+/// Returns the text for a Reference: its display, or the name of its target. If neither is known, it is the identifier
+/// in the Reference, or the type of the target, or at last the reference string.
 pub(super) fn reference(resource: &Resource<'_>, reference: Value<'_>) -> Option<String> {
     let (index, owner) = (resource.index, resource.json);
     let identifier = || {
@@ -86,7 +87,7 @@ pub(super) fn reference(resource: &Resource<'_>, reference: Value<'_>) -> Option
         .or_else(|| words::text(reference.get("reference")))
 }
 
-/// The targets of a Reference or of a list of them.
+/// Returns the texts for a Reference or for a list of References, separated by commas.
 pub(super) fn references(resource: &Resource<'_>, value: Option<Value<'_>>) -> String {
     let Some(value) = value else { return String::new() };
     let one = value.is_object().then_some(value);
@@ -94,7 +95,7 @@ pub(super) fn references(resource: &Resource<'_>, value: Option<Value<'_>>) -> S
     cell(words::join(named, ", "))
 }
 
-/// The references in the items of a list, such as `participant.individual`.
+/// Returns the texts for the References in the items of a list, such as `participant.individual`.
 pub(super) fn references_in(resource: &Resource<'_>, list: &str, name: &str) -> String {
     let items = resource.get(list).into_iter().flat_map(|list| list.items());
     let named = items
@@ -103,7 +104,7 @@ pub(super) fn references_in(resource: &Resource<'_>, list: &str, name: &str) -> 
     cell(words::join(named, ", "))
 }
 
-/// The texts of annotations.
+/// Returns the texts of the annotations in `note`.
 pub(super) fn notes(resource: &Resource<'_>) -> String {
     let items = resource.get("note").into_iter().flat_map(|list| list.items());
     cell(words::join(items.filter_map(|note| words::text(note.get("text"))), " "))
@@ -120,7 +121,7 @@ pub(super) fn joined(parts: &[String], between: &str) -> String {
     said.join(between)
 }
 
-/// An Address on one line.
+/// Returns an Address as one line.
 pub(super) fn address(value: Value<'_>) -> Option<String> {
     if let Some(text) = words::text(value.get("text")) {
         return Some(text);
@@ -132,7 +133,7 @@ pub(super) fn address(value: Value<'_>) -> Option<String> {
     words::join(lines.chain(rest), ", ")
 }
 
-/// A ContactPoint.
+/// Returns a ContactPoint as text: its value, then its system and use in parentheses.
 pub(super) fn contact(value: Value<'_>) -> Option<String> {
     let number = words::text(value.get("value"))?;
     let about: Vec<String> = ["system", "use"]
@@ -146,7 +147,7 @@ pub(super) fn contact(value: Value<'_>) -> Option<String> {
     })
 }
 
-/// An Identifier: its value, and its type if stated.
+/// Returns an Identifier as text: its value, after its type if it has one.
 pub(super) fn identifier(value: Value<'_>) -> Option<String> {
     let own = words::text(value.get("value"))?;
     match value.get("type").and_then(words::concept) {

@@ -1,4 +1,4 @@
-//! The records that the pages show.
+//! Collects the records that the pages show.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::search::Engine;
 const FURTHER: [&str; 3] = ["Device", "InsurancePlan", "PractitionerRole"];
 
 /// Collects a patient's records: the compartment, the resources that it refers to, and the patient's devices. `base` is
-/// the address of the service's resources.
+/// the base URL of the service's resources.
 pub async fn gather(
     engine: &Engine,
     scope: &Arc<Scope>,
@@ -42,7 +42,7 @@ pub async fn gather(
     Ok(record)
 }
 
-/// Whether a Device names a patient who is none of these.
+/// Whether a Device refers to a patient who is none of `patients`. True for a Device that is not valid JSON.
 fn is_of_somebody_else(device: &[u8], patients: &[String], base: &str) -> bool {
     let mut tape = Tape::new();
     let Ok(device) = tape.parse(device) else { return true };

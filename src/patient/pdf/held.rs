@@ -7,15 +7,15 @@ use crate::columns::json::Tape;
 use crate::fhir::reference::is_id;
 use crate::lake::{AttachmentContent, Lake, Scope};
 
-/// The Binaries that a scope shows, by the addresses in records.
+/// Provides the Binaries that a scope shows, by their addresses in records.
 #[derive(Clone, Copy, Debug)]
 pub struct Held<'h> {
     /// The lake with the Binaries.
     pub lake: &'h Lake,
-    /// The rows to show. In an operation on one Patient they must belong to that Patient, even if the caller may see
-    /// others.
+    /// The rows that may be read. For an operation on one Patient, these must be that Patient's rows, even if the
+    /// caller may see others.
     pub scope: &'h Arc<Scope>,
-    /// The base address of the service's resources, with a trailing slash.
+    /// The base URL of the service's resources, with a trailing slash.
     pub base: &'h str,
 }
 
@@ -41,14 +41,14 @@ impl Documents for Held<'_> {
     }
 }
 
-/// The id of this service's Binary at an address. Stored addresses are relative; others are absolute with the service's
-/// own base.
+/// Returns the id of this service's Binary at an address. The address is relative, as in stored records, or begins with
+/// `base`. `None` for other addresses.
 pub fn binary_id<'u>(url: &'u str, base: &str) -> Option<&'u str> {
     let path = url.strip_prefix(base).unwrap_or(url);
     path.strip_prefix("Binary/").filter(|id| is_id(id))
 }
 
-/// All bytes. Each piece is checked against its checksum.
+/// Reads all bytes. [`AttachmentContent::piece`] returns an error if a piece is damaged.
 fn whole(content: &AttachmentContent) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(content.bytes() as usize);
     while (bytes.len() as u64) < content.bytes() {

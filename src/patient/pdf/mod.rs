@@ -1,8 +1,9 @@
-//! `$pdf`: a patient's records as pages, one part for each source, or one file for each in a ZIP archive.
+//! `$pdf`: a patient's records as one PDF file with a part for each source, or as a ZIP archive with a file for each
+//! source.
 //!
-//! Decides the section of a resource, the columns of a section, and the place of attached documents. The room `pdf`
-//! decides the layout. Every resource is shown: one without a section of its own is among the other records, element by
-//! element.
+//! Decides the section of a resource, the columns of a section, and the place of attached documents. The module
+//! [`crate::pdf`] decides the layout. Every resource is shown: one that belongs to no section is among the other
+//! records, element by element.
 
 mod attached;
 mod build;

@@ -1,11 +1,11 @@
-//! The text of a narrative: blocks become lines, and commas separate the cells of a table row.
+//! Turns a narrative into plain text: blocks become lines, and commas separate the cells of a table row.
 
 use std::cell::RefCell;
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 
-/// Elements that begin and end a line.
+/// HTML elements that begin and end a line.
 const BLOCKS: &[&str] = &[
     "div",
     "p",
@@ -31,7 +31,7 @@ const BLOCKS: &[&str] = &[
 ];
 const CELLS: &[&str] = &["td", "th"];
 
-/// The readable text of XHTML.
+/// Returns the readable text of XHTML.
 pub(super) fn plain(xhtml: &str) -> String {
     let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
@@ -52,9 +52,9 @@ struct Sink(RefCell<Lines>);
 #[derive(Default)]
 struct Lines {
     whole: Vec<String>,
-    /// The text of the open line.
+    /// The text of the line that is not yet complete.
     open: String,
-    /// Whether a cell begins before the next text.
+    /// Whether the next text begins a new cell of the open line.
     in_next_cell: bool,
 }
 
@@ -76,7 +76,7 @@ impl TokenSink for Sink {
 }
 
 impl Lines {
-    /// Adds a text with its white space collapsed.
+    /// Adds a text and collapses its white space.
     fn text(&mut self, text: &str) {
         for letter in text.chars() {
             if letter.is_whitespace() {

@@ -1,4 +1,4 @@
-//! Resources without a section of their own: all elements with their names.
+//! Shows the resources that have no section of their own: all elements with their names.
 
 use super::attached::size;
 use super::cells::{address, contact, identifier, label, reference, scalar};
@@ -9,12 +9,13 @@ use crate::columns::json::Value;
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::patient::words;
 
-/// Elements that describe the copy rather than the patient, or are shown elsewhere.
+/// Properties that are not shown: the type, which a heading states, elements about the stored copy, and the narrative,
+/// which restates the other elements.
 const LEFT_OUT: &[&str] = &["resourceType", "meta", "text", "implicitRules", "language"];
-/// The maximum depth of elements shown.
+/// The maximum depth of nested elements. Deeper ones are not shown.
 const MAX_DEPTH: usize = 12;
 
-/// All elements of a resource as one text: `Status: active; Name: ...`.
+/// Returns all elements of a resource as one text: `Status: active; Name: ...`.
 pub(super) fn elements(resource: &Resource<'_>) -> String {
     let mut shown = Shown {
         resource,
@@ -29,7 +30,7 @@ pub(super) fn elements(resource: &Resource<'_>) -> String {
     shown.parts.join("; ")
 }
 
-/// The texts of elements while they are collected.
+/// The texts of elements that were collected so far.
 struct Shown<'r, 't> {
     resource: &'r Resource<'t>,
     parts: Vec<String>,
@@ -64,7 +65,8 @@ impl Shown<'_, '_> {
         }
     }
 
-    /// A value that fits in one text: a primitive, or a datatype recognized by its elements.
+    /// Returns the text of a primitive, or of a datatype that is recognized by its elements. `None` for a value whose
+    /// elements must be shown one by one.
     fn simple(&self, value: Value<'_>, type_id: Option<TypeId>) -> Option<String> {
         if !value.is_object() {
             return scalar(value).map(|text| primitive(text, type_id));
@@ -109,7 +111,8 @@ impl Shown<'_, '_> {
     }
 }
 
-/// The text of a primitive. Bytes in base64 are counted, because nobody can read them. A narrative loses its tags.
+/// Returns the text to show for a primitive. For base64 it is the number of bytes, because nobody can read them. For a
+/// narrative it is the text without tags.
 fn primitive(text: String, type_id: Option<TypeId>) -> String {
     match type_id.map(|type_id| facts().get(type_id).kind) {
         Some(Kind::Primitive(Primitive::Base64Binary)) => counted(&text),
@@ -118,7 +121,7 @@ fn primitive(text: String, type_id: Option<TypeId>) -> String {
     }
 }
 
-/// The size of bytes in base64.
+/// Returns the size of base64 data in bytes. If the text is not base64, says so and returns its number of characters.
 fn counted(text: &str) -> String {
     match size(text) {
         Some(1) => "1 byte".to_owned(),
@@ -127,7 +130,8 @@ fn counted(text: &str) -> String {
     }
 }
 
-/// An Attachment by its title, type, size and address. Its contents are among the attached documents of the source.
+/// Describes an Attachment by its title, type, size, date and address. Its content is among the attached documents of
+/// the source.
 fn attachment(value: Value<'_>) -> String {
     let text = |name: &str| words::text(value.get(name));
     let data = text("data");
@@ -172,8 +176,8 @@ mod tests {
         assert_eq!(label("recordedDate"), "Recorded date");
     }
 
-    /// Every text of more than 2,000 bytes was cut to 200 letters, so long conclusions and messages were lost. Then
-    /// bytes in base64 were shown by their first 200 letters.
+    /// Regression: texts of more than 2,000 bytes were cut to 200 letters, so long conclusions and messages were lost.
+    /// After that was corrected, base64 data were shown by their first 200 letters.
     #[test]
     fn long_texts_are_shown_and_bytes_in_base64_are_counted() {
         let long = "word ".repeat(1_000);
@@ -198,7 +202,7 @@ mod tests {
             shown("Communication", &message),
             format!("Payload, content string: {long}")
         );
-        // An element that R4 does not define may be text.
+        // An element that R4 does not define is shown as text, even if it is called `data`.
         let unknown = format!(r#"{{"data":"{long}","contained":[{{"resourceType":"Binary","data":"{long}"}}]}}"#);
         assert_eq!(
             shown("Basic", &unknown),

@@ -1,4 +1,4 @@
-//! The resources of a source, parsed once, and found by the references to them.
+//! The resources of a source, parsed once, with an index by type and id.
 
 use rustc_hash::FxHashMap;
 
@@ -13,22 +13,23 @@ pub(super) struct Resource<'t> {
     pub(super) type_id: TypeId,
     pub(super) type_name: &'static str,
     pub(super) json: Value<'t>,
-    /// The resources of the same source.
+    /// The index of all resources of the same source.
     pub(super) index: &'t Index<'t>,
 }
 
 impl<'t> Resource<'t> {
-    /// A property.
+    /// Returns a property of the resource.
     pub(super) fn get(&self, name: &str) -> Option<Value<'t>> {
         self.json.get(name)
     }
 
-    /// Whether a CodeableConcept, or one of a list of them, has one of these codes.
+    /// Whether the property `name`, a CodeableConcept or a list of them, has one of these codes.
     pub(super) fn has(&self, name: &str, codes: &[&str]) -> bool {
         crate::patient::concept::has_any(self.get(name), codes)
     }
 
-    /// The text of the first of some date properties. It orders rows.
+    /// Returns the text of the first of these date properties that has a value, or an empty string. Rows are sorted by
+    /// it.
     pub(super) fn when(&self, names: &[&str]) -> String {
         let texts = names.iter().filter_map(|name| {
             let value = self.get(name)?;
@@ -46,15 +47,15 @@ impl<'t> Resource<'t> {
 /// The resources of a source by type and id.
 #[derive(Debug, Default)]
 pub(super) struct Index<'t> {
-    /// The base of the service's own references, without a trailing slash.
+    /// The base URL of the service's own references, without a trailing slash.
     base: &'t str,
     all: Vec<(TypeId, Value<'t>)>,
     by_key: FxHashMap<(TypeId, &'t str), usize>,
 }
 
 impl<'t> Index<'t> {
-    /// Parses a record. `tapes` has a tape for each resource. A text that is not JSON is left out, which does not
-    /// happen in the lake.
+    /// Parses the resources of a record. `tapes` has one tape for each resource. A resource that is not valid JSON is
+    /// left out, which does not happen in the lake.
     pub(super) fn read(record: &'t Record, tapes: &'t mut [Tape], base: &'t str) -> Index<'t> {
         let rows = record
             .types
@@ -73,7 +74,7 @@ impl<'t> Index<'t> {
         index
     }
 
-    /// The resources, in order.
+    /// Returns all resources, in the order of the record.
     pub(super) fn resources(&self) -> Vec<Resource<'_>> {
         let resource = |(type_id, json): &(TypeId, Value<'t>)| Resource {
             type_id: *type_id,
@@ -95,7 +96,7 @@ impl<'t> Targets<'t> for Index<'t> {
 
 #[cfg(test)]
 impl<'t> Index<'t> {
-    /// A single resource.
+    /// Creates an index with a single resource.
     pub(super) fn single(type_name: &str, json: Value<'t>) -> Index<'t> {
         Index {
             all: vec![(facts().lookup(type_name).unwrap(), json)],

@@ -1,8 +1,8 @@
-//! The sources of an export, and how they are called.
+//! The sources of an export, with the names that readers and files show.
 
 use crate::columns::json::Tape;
 
-/// How the patient connected a source. The file's name in an archive shows it.
+/// How the patient connected a source. The file's name in an archive begins with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
     /// The patient signed in to a payer or provider.
@@ -16,19 +16,19 @@ pub enum SourceKind {
 /// A source of records.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Its name for people.
+    /// The name that readers see.
     pub label: String,
-    /// The base of its file's name.
+    /// The name that is part of the file's name in an archive.
     pub name: String,
-    /// How it was connected.
+    /// How the patient connected the source.
     pub kind: SourceKind,
-    /// The types of records that its sync could not get in full.
+    /// The types of records that the sync could not get in full.
     pub missing: Vec<String>,
 }
 
 impl Source {
-    /// A source by the display names and the unique name of its endpoint. The file of a facility gets the name by which
-    /// patients know the facility. Other files are named after the endpoint.
+    /// Creates a source from the display names and the unique name of its endpoint. A facility's file has the first
+    /// display name, because patients know the facility by it. Other files have the endpoint's unique name.
     pub fn of_endpoint(kind: SourceKind, labels: &[String], name: &str) -> Source {
         let label = labels.first().map_or(name, String::as_str);
         Source {
@@ -42,7 +42,7 @@ impl Source {
         }
     }
 
-    /// The source of records that no endpoint sent.
+    /// Creates the source of records that no endpoint sent.
     pub fn imported() -> Source {
         Source {
             label: "Imported records".to_owned(),
@@ -53,7 +53,7 @@ impl Source {
     }
 }
 
-/// The endpoint that sent a resource, by the resource's tag.
+/// Returns the endpoint that sent a resource, from the resource's `EndpointId` tag.
 pub fn endpoint_of(resource: &[u8]) -> Option<String> {
     let mut tape = Tape::new();
     let tags = tape.parse(resource).ok()?.get("meta")?.get("tag")?;

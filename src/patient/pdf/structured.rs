@@ -1,4 +1,4 @@
-//! Shows a source's resources as tables: by section, and the rest at the end.
+//! Shows a source's resources as tables: first by section, then the remaining ones by type.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ fn rows(document: &mut Document, table: &Table, mut resources: Vec<&Resource<'_>
     }
 }
 
-/// A row with cells. If no column has a value, the widest column gets the resource's whole content.
+/// Completes a row. If all its cells are empty, the widest column shows all elements of the resource.
 fn filled(table: &Table, resource: &Resource<'_>, mut row: Vec<String>) -> Vec<String> {
     if row.iter().all(String::is_empty) {
         row = vec![String::new(); table.columns.len()];
@@ -63,7 +63,7 @@ fn filled(table: &Table, resource: &Resource<'_>, mut row: Vec<String>) -> Vec<S
     row
 }
 
-/// Writes the resources without a section, by type.
+/// Writes the resources that no section takes, one table for each type.
 fn others(document: &mut Document, resources: &[&Resource<'_>]) {
     let types: BTreeSet<&str> = resources.iter().map(|resource| resource.type_name).collect();
     if !types.is_empty() {
@@ -86,7 +86,8 @@ fn others(document: &mut Document, resources: &[&Resource<'_>]) {
 mod tests {
     use super::*;
 
-    /// The content of a resource without cells was put into the first column, which is often narrow.
+    /// Regression: the elements of a resource whose cells were all empty were put into the first column, which is often
+    /// narrow.
     #[test]
     fn the_widest_column_is_not_always_the_first() {
         let widest = |title: &str| {

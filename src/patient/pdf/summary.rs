@@ -1,4 +1,4 @@
-//! The International Patient Summary as pages: the narratives of its sections, for readers without a FHIR program.
+//! The International Patient Summary as pages: the tables of its sections, for readers without a FHIR program.
 
 use chrono::DateTime;
 
@@ -8,7 +8,7 @@ use crate::pdf::{Column, Document, PdfError, Properties, Stop};
 
 const TITLE: &str = "International Patient Summary";
 
-/// Draws a summary. The work ends early when `stop` is set.
+/// Draws a summary as a PDF. Returns [`PdfError::Stopped`] if `stop` is set before the end.
 pub fn rendering(summary: &Summary, stop: Stop) -> Result<Rendering, PdfError> {
     let title = joined(TITLE, summary.person());
     let made = DateTime::from_timestamp_micros(summary.moment()).unwrap_or_default();

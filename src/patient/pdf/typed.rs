@@ -1,14 +1,14 @@
-//! The R4 types of the values in a resource.
+//! Finds the R4 types of the values in a resource.
 
 use crate::columns::json::Value;
 use crate::fhir::{TypeId, facts};
 
-/// The type of the property `name` in a value of type `type_id`. `None` if R4 does not define it.
+/// Returns the type of the property `name` in a value of type `type_id`. `None` if R4 does not define it.
 pub(super) fn child(type_id: Option<TypeId>, name: &str) -> Option<TypeId> {
     Some(facts().child(type_id?, name.trim_start_matches('_'))?.type_id)
 }
 
-/// The type of a value. A resource inside of another has the type that it states.
+/// Returns the type of a value. A contained resource has the type that its `resourceType` states.
 pub(super) fn concrete(type_id: TypeId, value: Value<'_>) -> Option<TypeId> {
     match facts().get(type_id).name {
         "Resource" => facts().lookup(&value.get_str("resourceType")?),
@@ -16,8 +16,8 @@ pub(super) fn concrete(type_id: TypeId, value: Value<'_>) -> Option<TypeId> {
     }
 }
 
-/// Calls `visit` for each value of the type `wanted` inside a value. `visit` also gets the question of a questionnaire
-/// that the value answers, if any.
+/// Calls `visit` for each value of the type `wanted` inside a value, at any depth. If the value answers a question of a
+/// questionnaire, `visit` also gets the text of the question.
 pub(super) fn each<'t>(
     value: Value<'t>,
     type_id: TypeId,

@@ -1,25 +1,25 @@
-//! Checks the operation's parameters.
+//! Checks the parameters of `$summary`.
 
 use super::request::Sections;
 use crate::patient::PatientError;
 use crate::search::raw::RawParameter;
 use crate::search::{Handling, shortened};
 
-/// The profile of the documents, and the accepted versions of the guide.
+/// The profile of the documents. The accepted versions of its implementation guide follow.
 const PROFILE: &str = "http://hl7.org/fhir/uv/ips/StructureDefinition/Composition-uv-ips";
 const VERSIONS: [&str; 2] = ["2.0.0", "2.0.1"];
 
-/// The checked parameters.
+/// The checked parameters of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The sections.
+    /// The requested sections.
     pub sections: Sections,
-    /// The identifier of the Patient, if the request has no id: `system|value` or `value`.
+    /// The Patient's identifier, as `system|value` or `value`, for a request without the Patient's id.
     pub identifier: Option<String>,
 }
 
 impl Asked {
-    /// Checks parameters. Unknown ones are ignored or refused, as `handling` says.
+    /// Checks the parameters. Unknown ones are ignored if `handling` is lenient, and refused if it is strict.
     pub fn parse(parameters: &[RawParameter], handling: Handling) -> Result<Asked, PatientError> {
         let mut sections = Vec::new();
         let mut identifier: Option<String> = None;

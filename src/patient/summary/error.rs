@@ -1,8 +1,8 @@
-//! Why a summary cannot be made.
+//! Errors of making a summary.
 
 use crate::columns::json::JsonError;
 
-/// Why a summary cannot be made.
+/// Why the records could not be made into a summary.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SummaryError {
     /// The Patient is not among the records.
@@ -11,12 +11,12 @@ pub enum SummaryError {
     /// A stored record is not valid JSON.
     #[error("a stored {resource_type} cannot be read: {reason}")]
     Unreadable {
-        /// Its type.
+        /// The type of the record.
         resource_type: &'static str,
-        /// The error in its text.
+        /// The position and cause of the error.
         reason: JsonError,
     },
-    /// The time is outside the years that FHIR can write.
+    /// The time of the summary is outside the years 1 to 9999, which FHIR can write.
     #[error("the moment of the summary is not in the years 1 to 9999")]
     Moment,
 }

@@ -1,4 +1,4 @@
-//! JSON that the summary writes itself.
+//! Writes JSON for resources that the summary adds.
 
 use crate::columns::json::push_quoted;
 
@@ -6,24 +6,24 @@ use crate::columns::json::push_quoted;
 pub(super) const UNKNOWN: &str =
     r#"{"url":"http://hl7.org/fhir/StructureDefinition/data-absent-reason","valueCode":"unknown"}"#;
 
-/// A JSON string.
+/// Returns a text as a JSON string.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     push_quoted(&mut out, text);
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// A Reference.
+/// Returns a Reference as JSON.
 pub(super) fn reference(full_url: &str) -> String {
     format!(r#"{{"reference":{}}}"#, quoted(full_url))
 }
 
-/// A CodeableConcept with one coding.
+/// Returns a CodeableConcept with one coding as JSON.
 pub(super) fn concept(system: &str, code: &str, display: &str) -> String {
     format!(r#"{{"coding":[{}]}}"#, coding(system, code, display))
 }
 
-/// A Coding.
+/// Returns a Coding as JSON.
 pub(super) fn coding(system: &str, code: &str, display: &str) -> String {
     let (system, code, display) = (quoted(system), quoted(code), quoted(display));
     format!(r#"{{"system":{system},"code":{code},"display":{display}}}"#)

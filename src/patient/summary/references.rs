@@ -1,7 +1,8 @@
 //! Decides which references of a record point to a resource of the document, and what happens to the others.
 //!
-//! A document is self-contained: a reference's target is in it, or the reference becomes a display. Included targets
-//! are the patient, authors and performers, the medicine, the specimen, results and members, and devices.
+//! A document is self-contained. If the target of a reference is in the document, the reference leads to its entry. If
+//! it is not, a display replaces the reference. Targets that are added to the document are authors and performers, the
+//! medicine, the specimen, results and members, devices, and goals of plans.
 
 use rustc_hash::FxHashSet;
 
@@ -13,7 +14,7 @@ use crate::fhir::reference::Reference;
 use crate::patient::concept::has_any;
 use crate::patient::words;
 
-/// Elements whose references are followed.
+/// Elements whose references are followed: their targets are added to the document.
 const FOLLOWED: &[&str] = &[
     "author",
     "recorder",
@@ -29,14 +30,15 @@ const FOLLOWED: &[&str] = &[
     "manipulated",
 ];
 
-/// Elements whose references are followed in one type only. A role needs its person, and a plan needs its goals.
+/// Elements whose references are followed in one type only. A PractitionerRole needs its practitioner and organization,
+/// and a CarePlan needs its goals.
 const FOLLOWED_IN: &[(&str, &str)] = &[
     ("PractitionerRole", "practitioner"),
     ("PractitionerRole", "organization"),
     ("CarePlan", "goal"),
 ];
 
-/// Types that may be included.
+/// Types of resources that may be added because others refer to them.
 const BROUGHT: &[&str] = &[
     "CareTeam",
     "Condition",
@@ -51,7 +53,8 @@ const BROUGHT: &[&str] = &[
     "Specimen",
 ];
 
-/// Calls `visit` for each Reference: with its property, the Reference itself, and its text.
+/// Calls `visit` for each Reference inside a value, with the property that holds it, the Reference, and its `reference`
+/// string.
 fn each<'t>(property: &'t str, value: Value<'t>, visit: &mut impl FnMut(&'t str, Value<'t>, Value<'t>)) {
     for item in value.items() {
         each(property, item, visit);
@@ -73,7 +76,8 @@ fn is_followed(type_name: &str, property: &str) -> bool {
     FOLLOWED.contains(&property) || FOLLOWED_IN.contains(&(type_name, property))
 }
 
-/// Whether a record may be included: it is about this patient, and it is valid.
+/// Whether a record may be added because another refers to it. It must not be about another person, nor be refuted or
+/// entered in error. A Goal must be active.
 fn may_come(chart: &Chart<'_>, at: usize) -> bool {
     let entry = &chart.entries[at];
     let is_wrong = entry.is_one("status", &["entered-in-error"])
@@ -82,7 +86,7 @@ fn may_come(chart: &Chart<'_>, at: usize) -> bool {
     BROUGHT.contains(&entry.type_name) && chart.is_about_patient(at) && !is_wrong
 }
 
-/// All records reachable from some, without duplicates, nearest first.
+/// Returns `roots` and all records to which followed references lead from them, nearest first, without duplicates.
 pub(super) fn reach(chart: &Chart<'_>, roots: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut seen = FxHashSet::default();
     let mut reached: Vec<usize> = roots.into_iter().filter(|at| seen.insert(*at)).collect();
@@ -104,7 +108,8 @@ pub(super) fn reach(chart: &Chart<'_>, roots: impl IntoIterator<Item = usize>) -
     reached
 }
 
-/// Rewrites a record's references: each points to an entry of the document, or becomes a display.
+/// Rewrites a record's references: each leads to an entry of the document, or becomes a display. References to
+/// contained resources stay.
 pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept: &FxHashSet<usize>, edits: &mut Edits) {
     each("", entry.json, &mut |_, reference, text| {
         let Some(address) = text.as_str() else { return };
@@ -132,7 +137,7 @@ pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept:
     });
 }
 
-/// The display of an unknown resource: its type.
+/// Returns the display for a target whose name is not known: its type.
 fn kind(address: &str) -> String {
     let name = match Reference::parse(address) {
         Reference::Relative(target) | Reference::Absolute { target, .. } => target.type_name(),

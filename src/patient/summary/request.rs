@@ -2,14 +2,14 @@
 
 use super::list::SECTIONS;
 
-/// LOINC, which may precede a section's code as its system.
+/// The system of LOINC, which may precede a section's code.
 const LOINC: &str = "http://loinc.org|";
 
-/// The requested sections.
+/// The requested sections: a bit for each index in `SECTIONS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sections(u16);
 
-/// A section that does not exist.
+/// The name of a section that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no section {0:?}")]
 pub struct UnknownSection(pub String);
@@ -40,7 +40,7 @@ impl Sections {
         Ok(if asked.0 == 0 { Sections::ALL } else { asked })
     }
 
-    /// The aliases and codes of all sections.
+    /// Returns the alias and the code of each section.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
         SECTIONS.iter().map(|section| (section.alias, section.code))
     }

@@ -10,13 +10,13 @@ const TEXT_LINK: &str = "http://hl7.org/fhir/StructureDefinition/textLink";
 /// A row of a narrative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown<'c> {
-    /// Its cells as plain text.
+    /// The cells as plain text.
     pub(super) cells: &'c [String],
-    /// The address of its resource.
+    /// The `fullUrl` of the row's resource.
     pub(super) full_url: &'c str,
 }
 
-/// The Narrative of a section as JSON: a table under its title's columns.
+/// Builds the Narrative of a section as JSON: a table, and for each row a link to its resource.
 pub(super) fn narrative(alias: &str, columns: &[&str], rows: &[Shown<'_>]) -> String {
     let mut div = open();
     div.push_str("<table><thead><tr>");
@@ -43,7 +43,7 @@ pub(super) fn narrative(alias: &str, columns: &[&str], rows: &[Shown<'_>]) -> St
     json(&links, &div)
 }
 
-/// The Narrative of a section that consists of one sentence.
+/// Builds the Narrative of a section that consists of one sentence, as JSON.
 pub(super) fn sentence(text: &str) -> String {
     let mut div = open();
     div.push_str("<p>");
@@ -66,8 +66,8 @@ fn link(id: &str, full_url: &str) -> String {
     format!(r#"{{"url":{url},"extension":[{parts}]}}"#)
 }
 
-/// Writes a text as XML. It escapes markup, writes line breaks as `br`, and replaces characters that XML forbids by
-/// U+FFFD.
+/// Appends a text as XHTML. Escapes markup, writes a line break as `br` and a tab as a space, and replaces control
+/// characters and noncharacters by U+FFFD.
 fn escape(text: &str, out: &mut String) {
     for letter in text.chars() {
         match letter {

@@ -1,4 +1,4 @@
-//! Visits, procedures, immunizations, devices, documents and questionnaires.
+//! Sections about visits, procedures, immunizations, devices, documents and questionnaires.
 
 use super::super::cells::{cell, chosen, chosen_in, concepts, day, joined, notes, plain, references, references_in};
 use super::super::resource::Resource;
@@ -6,7 +6,7 @@ use super::section::{Section, Table};
 use crate::columns::json::Value;
 use crate::patient::words;
 
-/// The maximum depth of nested questions. Deeper ones are shown on the same level.
+/// The maximum depth of nested questions. Deeper ones are not shown.
 const MAX_DEPTH: usize = 32;
 
 pub(in crate::patient::pdf) const ENCOUNTERS: Section = Section {

@@ -1,4 +1,4 @@
-//! Medications, plans, goals and orders.
+//! Sections about medications, plans, goals and orders.
 
 use super::super::cells::{cell, chosen, concepts, day, joined, notes, plain, references};
 use super::super::narrative::plain as plain_text;
@@ -214,13 +214,13 @@ pub(in crate::patient::pdf) const ORDERS: Section = Section {
     }],
 };
 
-/// The text of the narrative. Some sources write a plan in it only.
+/// Returns the text of the narrative, because some sources write a plan only there.
 fn narrative(resource: &Resource<'_>) -> String {
     let text = resource.get("text").and_then(|text| text.get_str("div"));
     text.map(|div| plain_text(&div)).unwrap_or_default()
 }
 
-/// A row of medications. All four types have the medicine and its dosage.
+/// Builds the row of a medication resource. `dosage` is the name of the property with the dosage.
 fn row(resource: &Resource<'_>, dosage: &str, quantity: String, date: String, by: String) -> Vec<Vec<String>> {
     let reference = references(resource, resource.get("medicationReference"));
     let named = [

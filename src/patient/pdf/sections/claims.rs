@@ -1,4 +1,4 @@
-//! Insurance, claims and payments.
+//! Sections about insurance, claims and payments.
 
 use super::super::cells::{cell, chosen_in, concepts, day, joined, plain, references};
 use super::super::resource::Resource;

@@ -1,4 +1,4 @@
-//! The sections of a source's part, in order: the resources and the columns of each.
+//! The sections of a source's part, in order. Each section decides which resources it takes, and their columns.
 
 mod activity;
 mod care;

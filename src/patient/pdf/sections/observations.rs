@@ -1,4 +1,4 @@
-//! Observations and reports.
+//! Sections about observations and reports.
 
 use super::super::cells::{cell, concepts, day, joined, notes, plain, references};
 use super::super::resource::Resource;
@@ -86,7 +86,7 @@ pub(in crate::patient::pdf) const IMAGING: Section = Section {
 const LABORATORY: &[&str] = &[
     "LAB", "CH", "HM", "MB", "SR", "BLB", "CP", "IMM", "TX", "VR", "SP", "CG",
 ];
-/// Categories of reports of radiology.
+/// Categories of radiology reports (HL7 table 0074, and a LOINC part).
 const RADIOLOGY: &[&str] = &["RAD", "RUS", "RX", "CT", "NMR", "NMS", "XRC", "VUS", "OUS", "LP29684-5"];
 
 fn is_observation(resource: &Resource<'_>, category: &str) -> bool {
@@ -119,7 +119,7 @@ fn observation(resource: &Resource<'_>) -> Vec<Vec<String>> {
     ]]
 }
 
-/// The value of an Observation or of a component, or the reason why it is absent.
+/// Returns the value of an Observation or of a component, or the reason why it is absent.
 fn value(of: Value<'_>) -> Option<String> {
     words::chosen(of, "value").or_else(|| of.get("dataAbsentReason").and_then(words::concept))
 }

@@ -3,7 +3,7 @@
 use super::section::Section;
 use super::{activity, care, claims, observations, person, problems};
 
-/// All sections except the last, which has the remaining resources.
+/// All sections except the last one, which shows the remaining resources.
 pub(in crate::patient::pdf) const SECTIONS: &[Section] = &[
     person::DEMOGRAPHICS,
     person::CARE_TEAM,

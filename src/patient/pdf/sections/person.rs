@@ -1,4 +1,4 @@
-//! The patient and their care team.
+//! Sections about the patient, the care team and related persons.
 
 use super::super::cells::{address, cell, concepts, contact, day, identifier, joined, notes, plain, references};
 use super::super::resource::Resource;
@@ -57,7 +57,7 @@ pub(in crate::patient::pdf) const RELATED_PERSONS: Section = Section {
     }],
 };
 
-/// The texts of a list's items, without duplicates.
+/// Joins the texts of a list's items with semicolons, without duplicates.
 fn listed(list: Option<Value<'_>>, text: fn(Value<'_>) -> Option<String>) -> String {
     let items = list.into_iter().flat_map(|list| list.items());
     cell(words::join(items.filter_map(text), "; "))

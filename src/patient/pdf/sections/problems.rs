@@ -1,4 +1,4 @@
-//! Allergies, problems, family history and flags.
+//! Sections about allergies, problems, family history and flags.
 
 use super::super::cells::{cell, chosen, concepts, day, joined, notes, plain, references};
 use super::super::resource::Resource;

@@ -1,5 +1,5 @@
-//! Completes resources for IPS's profiles: marks missing elements as unknown, and adds the profile if the resource
-//! conforms.
+//! Completes resources for the IPS profiles: marks missing elements as unknown, and finds the profile to which the
+//! completed resource conforms.
 
 use super::super::json::{UNKNOWN, concept};
 use super::super::record::Entry;
@@ -11,21 +11,21 @@ use crate::patient::words;
 /// The changes to a resource.
 #[derive(Debug, Default)]
 pub(super) struct Completion {
-    /// Properties to add, as JSON.
+    /// The properties to add: the name, and the value as JSON.
     pub(super) added: Vec<(&'static str, String)>,
-    /// The last part of the profile's URL. The profile is added if the resource then conforms to it.
+    /// The last part of the URL of the IPS profile to which the completed resource conforms, if any.
     pub(super) profile: Option<&'static str>,
 }
 
-/// The base of IPS's profiles.
+/// The base URL of the IPS profiles.
 pub(super) const PROFILES: &str = "http://hl7.org/fhir/uv/ips/StructureDefinition/";
 
-/// Codes of Observations about tobacco and alcohol.
+/// LOINC codes of Observations about tobacco use and about alcohol use.
 const TOBACCO: &[&str] = &["72166-2"];
 const ALCOHOL: &[&str] = &["74013-4"];
 
-/// Finds the missing elements of a resource, and the profile that it meets. `has_subject` says whether it refers to the
-/// patient.
+/// Finds the elements that a resource lacks, and the profile to which it conforms when they are added. `has_subject`
+/// says whether the resource refers to the patient.
 pub(super) fn complete(entry: &Entry<'_>, has_subject: bool) -> Completion {
     let mut lack = Lack {
         entry,
@@ -95,7 +95,7 @@ impl Lack<'_, '_> {
         self.done.added.push((name, json));
     }
 
-    /// Completes a CodeableConcept. Always true.
+    /// Adds a CodeableConcept with the data-absent-reason `unknown` if the element is missing. Always returns true.
     fn concept(&mut self, name: &'static str) -> bool {
         if !has(self.entry, name) {
             self.add(name, concept(ABSENT, "unknown", "Unknown"));
@@ -103,7 +103,7 @@ impl Lack<'_, '_> {
         true
     }
 
-    /// Completes a primitive. Always true.
+    /// Adds the data-absent-reason `unknown` for a missing primitive. Always returns true.
     fn text(&mut self, name: &'static str, companion: &'static str) -> bool {
         if !has(self.entry, name) && !has(self.entry, companion) {
             self.add(companion, extension());
@@ -111,7 +111,8 @@ impl Lack<'_, '_> {
         true
     }
 
-    /// Completes a choice element. False if it has a type outside `types`.
+    /// Adds the data-absent-reason `unknown` for a missing choice element. Returns false if the element is there with a
+    /// type outside `types`.
     fn choice(&mut self, name: &'static str, companion: &'static str, types: &[&str]) -> bool {
         if has(self.entry, companion) {
             return true;
@@ -125,7 +126,7 @@ impl Lack<'_, '_> {
         }
     }
 
-    /// Completes a person's names. Always true.
+    /// Adds a name with the data-absent-reason `unknown` for a person without names. Always returns true.
     fn name(&mut self) -> bool {
         if !has(self.entry, "name") {
             self.add("name", format!(r#"[{{"_text":{}}}]"#, extension()));
@@ -225,7 +226,7 @@ fn is_nothing(value: Value<'_>) -> bool {
         || value.is_object() && value.entries().next().is_none()
 }
 
-/// Whether all names of a person have a part or a text.
+/// Whether each of a person's names has a family name, a given name or a text.
 fn named_throughout(entry: &Entry<'_>) -> bool {
     let mut names = entry.get("name").into_iter().flat_map(|list| list.items());
     names.all(|name| ["family", "given", "text"].iter().any(|part| name.get(part).is_some()))

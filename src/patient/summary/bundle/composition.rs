@@ -14,37 +14,37 @@ pub(super) const TITLE: &str = "International Patient Summary";
 const EMPTY: &str = "http://terminology.hl7.org/CodeSystem/list-empty-reason";
 const WITHHELD: &str = "This section was not asked for.";
 
-/// A section as it is in the document.
+/// A section in the form that it has in the document.
 #[derive(Clone, Debug)]
 pub struct SectionContent {
     pub(super) section: &'static Section,
-    /// Whether it was requested.
+    /// Whether the request asked for the section.
     pub(super) is_asked: bool,
     /// The cells of each row.
     pub(super) rows: Vec<Vec<String>>,
-    /// The address of the resource of each row.
+    /// The `fullUrl` of each row's resource.
     pub(super) links: Vec<String>,
-    /// The addresses of its entries.
+    /// The `fullUrl` of each entry of the section.
     pub(super) entries: Vec<String>,
 }
 
 impl SectionContent {
-    /// Its title.
+    /// Returns the section's title.
     pub fn title(&self) -> &'static str {
         self.section.title
     }
 
-    /// The headings of its columns.
+    /// Returns the headings of the columns.
     pub fn columns(&self) -> &'static [&'static str] {
         self.section.columns
     }
 
-    /// Its rows: a text for each column.
+    /// Returns the rows, with one text for each column.
     pub fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 
-    /// The text of a section without rows.
+    /// Returns the text that a section without rows shows. `None` for a section with rows.
     pub fn note(&self) -> Option<&'static str> {
         if !self.is_asked {
             Some(WITHHELD)
@@ -87,7 +87,7 @@ impl SectionContent {
     }
 }
 
-/// The parts of a document other than its entries.
+/// The data of the Composition, except its sections.
 #[derive(Debug)]
 pub(super) struct Head<'h> {
     pub(super) base_url: &'h str,
@@ -96,11 +96,12 @@ pub(super) struct Head<'h> {
     pub(super) authors: &'h [String],
     pub(super) custodian: &'h str,
     pub(super) confidentiality: Confidentiality,
-    /// Whether the Patient meets IPS's profile. Then the document meets it too.
+    /// Whether the Patient conforms to the IPS profile. Only then does the Composition state its profile.
     pub(super) is_ips: bool,
 }
 
-/// The Composition's id and text. `contents` names the records in the document.
+/// Builds the Composition. Returns its id and its JSON text. The id is a hash over the content; `contents` adds the ids
+/// and versions of the document's records to it.
 pub(super) fn composition(head: &Head<'_>, sections: &[SectionContent], contents: &str) -> (String, String) {
     let narratives: Vec<String> = sections.iter().map(SectionContent::narrative).collect();
     let mut names = vec![head.base_url, head.patient, head.date, contents];

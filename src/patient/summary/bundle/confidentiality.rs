@@ -17,7 +17,7 @@ pub(super) enum Confidentiality {
 }
 
 impl Confidentiality {
-    /// The level of a record: its strongest label. A record without one is normal.
+    /// Returns the level of a record: its highest label. A record without a label has the level "normal".
     pub(super) fn of(entry: &Entry<'_>) -> Confidentiality {
         let labels = entry.get("meta").and_then(|meta| meta.get("security"));
         let labels = labels.into_iter().flat_map(|list| list.items());
@@ -40,7 +40,7 @@ impl Confidentiality {
         })
     }
 
-    /// Its code and display.
+    /// Returns the code and display of the level.
     pub(super) fn code(self) -> (&'static str, &'static str) {
         match self {
             Confidentiality::Unrestricted => ("U", "unrestricted"),

@@ -1,4 +1,5 @@
-//! The resources that a summary adds: its author, and containers for entries that a section may not refer to directly.
+//! The resources that a summary adds: authors, the custodian, containers for entries to which a section may not refer
+//! directly, and the PDF.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,41 +9,41 @@ use super::super::json::{UNKNOWN, concept, quoted, reference};
 use super::complete::PROFILES;
 use crate::patient::concept::LOINC;
 
-/// The code and display of a patient summary in LOINC.
+/// LOINC's code and display for a patient summary.
 pub(super) const SUMMARY: (&str, &str) = ("60591-5", "Patient summary Document");
 
-/// The endpoints that records may come from.
+/// The endpoints from which records come.
 pub trait Directory: std::fmt::Debug + Sync {
-    /// The display name of the organization behind an endpoint.
+    /// Returns the display name of the organization behind an endpoint, if it is known.
     fn name(&self, endpoint: &str) -> Option<String>;
 }
 
-/// A directory without endpoints, because imported records have no known source.
+/// A directory without endpoints, for imported records, whose source is not known.
 impl Directory for () {
     fn name(&self, _: &str) -> Option<String> {
         None
     }
 }
 
-/// The summary as a PDF, made by the caller.
+/// The summary as a PDF, which the caller made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendering {
-    /// The file.
+    /// The bytes of the PDF file.
     pub pdf: Vec<u8>,
-    /// Its title.
+    /// The title of the PDF document.
     pub title: String,
 }
 
-/// A resource with its address.
+/// A resource that the summary adds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Made {
-    /// Its address, a URN.
+    /// The `fullUrl`, a URN.
     pub(super) full_url: String,
-    /// Its text.
+    /// The JSON text.
     pub(super) text: String,
 }
 
-/// A UUID computed from names. Equal names give an equal UUID.
+/// Computes a UUID as a hash of names. Equal names give an equal UUID.
 pub(super) fn uuid(names: &[&str]) -> String {
     let mut hash = Sha256::new();
     for name in names {
@@ -54,13 +55,14 @@ pub(super) fn uuid(names: &[&str]) -> String {
     uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }
 
-/// The URN of a UUID.
+/// Returns the URN of a UUID.
 pub(super) fn urn(uuid: &str) -> String {
     format!("urn:uuid:{uuid}")
 }
 
 impl Made {
-    /// A resource of a type. `id` and `resourceType` come first.
+    /// Builds a resource. `profile` is the last part of an IPS profile's URL, `tag` the system of its tag, or empty,
+    /// and `rest` the other properties as JSON.
     fn new(resource_type: &str, id: &str, profile: Option<&str>, tag: &str, rest: &str) -> Made {
         let profile = profile.map(|name| format!(r#""profile":["{PROFILES}{name}"]"#));
         let tag = (!tag.is_empty()).then(|| format!(r#""tag":[{{"system":{},"code":"summary"}}]"#, quoted(tag)));
@@ -76,7 +78,7 @@ impl Made {
         }
     }
 
-    /// The service, which compiles the document.
+    /// Builds the Device that stands for the service as the document's first author.
     pub(super) fn service(base_url: &str) -> Made {
         let identifier = format!(
             r#""identifier":[{{"system":"urn:ietf:rfc:3986","value":{}}}]"#,
@@ -89,7 +91,7 @@ impl Made {
         Made::new("Device", &id, Some("Device-observer-uv-ips"), "", &rest)
     }
 
-    /// The custodian of the document: the service under its address.
+    /// Builds the custodian of the document: an Organization for the service at its address.
     pub(super) fn custodian(base_url: &str) -> Made {
         let host = base_url.split_once("://").map_or(base_url, |(_, host)| host);
         let rest = format!(
@@ -101,7 +103,7 @@ impl Made {
         Made::new("Organization", &id, Some("Organization-uv-ips"), "", &rest)
     }
 
-    /// A source, as an author.
+    /// Builds the Organization that stands for a source, which is an author.
     pub(super) fn source(base_url: &str, endpoint: &str, name: &str) -> Made {
         let rest = format!(
             r#""identifier":[{{"system":{},"value":{}}}],"name":{}"#,
@@ -114,19 +116,19 @@ impl Made {
     }
 }
 
-/// Makes containers of entries for one patient.
+/// Builds the containers and the PDF's resource for one patient's document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Holder<'h> {
-    /// The address of the service.
+    /// The base URL of the service.
     pub(super) base_url: &'h str,
-    /// The address of the Patient.
+    /// The `fullUrl` of the Patient.
     pub(super) patient: &'h str,
-    /// The moment of the document.
+    /// The date and time of the document.
     pub(super) date: &'h str,
 }
 
 impl Holder<'_> {
-    /// A statement that the patient uses a device. Nothing else is known about the use.
+    /// Builds a DeviceUseStatement for a device. It states nothing else about the use.
     pub(super) fn device(&self, device: &str) -> Made {
         let rest = format!(
             r#""status":"active","subject":{},"_timingDateTime":{{"extension":[{UNKNOWN}]}},"device":{}"#,
@@ -136,7 +138,7 @@ impl Holder<'_> {
         self.make("DeviceUseStatement", Some("DeviceUseStatement-uv-ips"), device, &rest)
     }
 
-    /// A care plan for goals without one.
+    /// Builds a CarePlan for goals that belong to no plan.
     pub(super) fn goals(&self, goals: &[String]) -> Made {
         let rest = format!(
             r#""status":"active","intent":"plan","title":"Goals","subject":{},"goal":[{}]"#,
@@ -146,7 +148,7 @@ impl Holder<'_> {
         self.make("CarePlan", None, "goals", &rest)
     }
 
-    /// A clinical impression with findings.
+    /// Builds a ClinicalImpression that contains findings.
     pub(super) fn findings(&self, findings: &[String]) -> Made {
         let items: Vec<String> = findings
             .iter()
@@ -161,7 +163,7 @@ impl Holder<'_> {
         self.make("ClinicalImpression", None, "findings", &rest)
     }
 
-    /// The document as a PDF.
+    /// Builds a DocumentReference that contains the document as a PDF.
     pub(super) fn rendering(&self, composition: &str, author: &str, rendering: &Rendering) -> Made {
         let (code, display) = SUMMARY;
         let attachment = format!(

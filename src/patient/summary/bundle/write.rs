@@ -1,4 +1,5 @@
-//! Writes a record as an entry of the document: resolves its references, marks missing elements, and adds its profile.
+//! Writes a record as an entry of the document: settles its references, completes missing elements, and states its
+//! profile.
 
 use rustc_hash::FxHashSet;
 
@@ -9,7 +10,7 @@ use super::complete::{PROFILES, complete};
 use crate::columns::json::{Edits, Value, write_compact};
 use crate::fhir::narrative;
 
-/// Types that must refer to their patient in IPS.
+/// Types of resources that must refer to the patient in an IPS document.
 const ABOUT_PATIENT: &[&str] = &[
     "AllergyIntolerance",
     "CarePlan",
@@ -32,14 +33,14 @@ const ABOUT_PATIENT: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct Writer<'w, 't> {
     pub(super) chart: &'w Chart<'t>,
-    /// The primary Patient.
+    /// The index of the primary Patient in the chart.
     pub(super) patient: usize,
-    /// The records in the document.
+    /// The indexes of the records in the document.
     pub(super) kept: &'w FxHashSet<usize>,
 }
 
 impl Writer<'_, '_> {
-    /// Writes a record as an entry. Returns whether it meets a profile of IPS.
+    /// Appends a record to `out` as an entry. Returns whether the record conforms to an IPS profile.
     pub(super) fn entry(&self, at: usize, out: &mut Vec<u8>) -> bool {
         let (chart, entry) = (self.chart, &self.chart.entries[at]);
         let mut edits = Edits::new();
@@ -54,7 +55,7 @@ impl Writer<'_, '_> {
             edits.append(entry.json, name, json);
         }
         if let Some(links) = entry.get("link").filter(|_| at == self.patient) {
-            // They link to the Patients of other sources, which this Patient represents.
+            // The links lead to Patients of other sources. This Patient represents them in the document.
             edits.omit(links);
         }
         narratives(entry, &mut edits);
@@ -65,7 +66,8 @@ impl Writer<'_, '_> {
         completion.profile.is_some()
     }
 
-    /// Makes a record refer to its patient. Returns whether it does.
+    /// Makes a record of a type in `ABOUT_PATIENT` refer to the patient if it refers to nobody. Returns whether the
+    /// record then refers to the patient.
     fn subject(&self, entry: &Entry<'_>, edits: &mut Edits) -> bool {
         let name = entry.subject_name();
         let subject = entry.get(name);
@@ -85,8 +87,8 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Removes narratives that R4 does not permit from the record and its contained resources, because viewers show them
-/// unchecked.
+/// Removes narratives that R4 does not permit from a record and its contained resources, because viewers show
+/// narratives unchecked.
 fn narratives(entry: &Entry<'_>, edits: &mut Edits) {
     let contained = entry.get("contained").into_iter().flat_map(|list| list.items());
     for resource in contained.chain([entry.json]) {
@@ -98,7 +100,7 @@ fn narratives(entry: &Entry<'_>, edits: &mut Edits) {
     }
 }
 
-/// Adds the profile of IPS that the record meets, and removes all other IPS profiles.
+/// Adds the IPS profile to which the record conforms, if any, and removes all other IPS profiles.
 fn profile(entry: &Entry<'_>, met: Option<&str>, edits: &mut Edits) {
     let json = met.map(|name| quoted(&format!("{PROFILES}{name}")));
     let Some(meta) = entry.get("meta").filter(Value::is_object) else {

@@ -1,4 +1,4 @@
-//! A person's wishes for treatment when they cannot speak for themselves.
+//! Advance directives: a person's wishes for treatment when they cannot speak for themselves.
 
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, day, named, newest, status, whom};
@@ -16,12 +16,13 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     rows,
 };
 
-/// R4's categories of Consents: advance directive, do not resuscitate, health care directive, POLST; and LOINC's.
+/// Categories of Consents that are advance directives: R4's (advance directive, do not resuscitate, health care
+/// directive, POLST) and LOINC's.
 const CONSENTS: &[&str] = &["acd", "dnr", "hcd", "polst", "42348-3"];
-/// R4's scope of Consents.
+/// R4's scope of Consents that are advance directives.
 const SCOPE: &[&str] = &["adr"];
-/// LOINC's documents: advance directives, advance directive, advance care plan, living will, power of attorney, both of
-/// these, and portable medical orders (POLST).
+/// LOINC's types of documents: advance directives, advance directive, advance care plan, living will, power of
+/// attorney, both of these, and portable medical orders (POLST).
 const DOCUMENTS: &[&str] = &[
     "42348-3", "75320-2", "81334-5", "86533-7", "64298-3", "92664-2", "93037-0",
 ];
@@ -77,7 +78,7 @@ fn document(chart: &Chart<'_>, at: usize) -> Row {
 mod tests {
     use super::*;
 
-    /// LOINC's check digit: the Luhn digit of the digits before the hyphen.
+    /// Whether a code ends in LOINC's check digit: the Luhn digit of the digits before the hyphen.
     fn is_loinc(code: &str) -> bool {
         let Some((number, check)) = code.split_once('-') else {
             return false;
@@ -91,8 +92,8 @@ mod tests {
         check == ((10 - sum % 10) % 10).to_string()
     }
 
-    /// The list had 92664-0 for power of attorney and living will in one document. This is not a LOINC code, so such
-    /// documents were left out.
+    /// Regression: the list had 92664-0 for power of attorney and living will in one document. That is not a LOINC
+    /// code, so such documents were left out.
     #[test]
     fn codes_of_documents_are_codes_of_loinc() {
         for code in DOCUMENTS {

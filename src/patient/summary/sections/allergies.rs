@@ -1,4 +1,5 @@
-//! Active allergies and intolerances that were not refuted, one row per code.
+//! Allergies and intolerances, one row per code. Those that are inactive, resolved, refuted or entered in error are
+//! left out.
 
 use std::cmp::Reverse;
 
@@ -26,7 +27,7 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     rows,
 };
 
-/// SNOMED CT's "No known allergy".
+/// SNOMED CT's "No known allergy". It is shown only if no allergy is known.
 const NO_ALLERGY: &[&str] = &["716186003"];
 
 fn rows(chart: &Chart<'_>) -> Vec<Row> {
@@ -48,7 +49,8 @@ fn is_relevant(entry: &Entry<'_>) -> bool {
         && !has_any(entry.get("verificationStatus"), &["entered-in-error", "refuted"])
 }
 
-/// The most important first: high criticality, then known reactions, then the newest.
+/// Returns the sort key that puts the most important first: high criticality, then the number of reactions, then the
+/// date.
 fn weight(entry: &Entry<'_>) -> (bool, Reverse<usize>, Reverse<Option<i64>>) {
     let reactions = entry.get("reaction").map_or(0, |list| list.items().count());
     let recorded = entry.when(&["recordedDate", "lastOccurrence", "onsetDateTime"]);

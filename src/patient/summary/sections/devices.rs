@@ -1,4 +1,4 @@
-//! Devices that a person uses or carries: statements of use, and devices without a statement.
+//! Devices that a person uses or carries: DeviceUseStatements, and Devices without one.
 
 use rustc_hash::FxHashSet;
 
@@ -22,7 +22,7 @@ const MADE: &[&str] = &["manufactureDate"];
 
 fn rows(chart: &Chart<'_>) -> Vec<Row> {
     let device_of = |at: usize| chart.find(&chart.entries[at].get("device")?.get_str("reference")?);
-    // A device with a statement is not listed on its own, even if its use has ended.
+    // A Device with a statement is not listed on its own, even if the statement says that its use has ended.
     let mut told: FxHashSet<usize> = chart.own("DeviceUseStatement").filter_map(device_of).collect();
     let mut known = FxHashSet::default();
     let mut is_new = |at: Option<usize>| match at.and_then(|at| identifier(&chart.entries[at])) {
@@ -45,7 +45,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         .collect()
 }
 
-/// The unique identifier of a device: its UDI.
+/// Returns the unique device identifier (UDI) of a device in its human-readable form.
 fn identifier(entry: &Entry<'_>) -> Option<String> {
     let carriers = entry.get("udiCarrier").into_iter().flat_map(|list| list.items());
     let mut codes = carriers.filter_map(|carrier| words::text(carrier.get("carrierHRF")));

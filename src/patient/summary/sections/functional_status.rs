@@ -1,4 +1,4 @@
-//! Functional status: Conditions and Observations of this category, and clinical impressions.
+//! Functional status: Conditions and Observations with a category of functional status, and ClinicalImpressions.
 
 use super::super::record::Chart;
 use super::super::shared::common::{OBSERVED, cell, day, merge, named, newest, newest_observed, status};

@@ -22,7 +22,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         .own("Immunization")
         .filter(|at| chart.entries[*at].is_one("status", &["completed"]));
     let given = newest(chart, given, GIVEN);
-    // The same vaccine on the same day counts as one injection, recorded by two sources.
+    // Two sources may record one injection. Records of the same vaccine on the same day become one row.
     let merged = merge(
         chart,
         &given,

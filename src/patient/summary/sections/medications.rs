@@ -64,8 +64,9 @@ fn is_dispense(entry: &Entry<'_>) -> bool {
     entry.type_name == "MedicationDispense"
 }
 
-/// For each drug, the records with different dosages. A record without a dosage is shown if no other has one, and a
-/// dispense if there are only dispenses.
+/// Returns one record for each drug and dosage. A record without a dosage is left out if a request or a statement for
+/// the drug has one. A dispense is shown only if the drug has no other records than dispenses, and then only the first
+/// one.
 fn one_per_drug_and_dosage(chart: &Chart<'_>, records: &[usize]) -> Vec<usize> {
     let mut groups = Groups::default();
     for at in records {
@@ -103,7 +104,7 @@ fn dosage(entry: &Entry<'_>) -> Option<String> {
     words::dosage(dosages(entry)).map(|text| text.to_lowercase())
 }
 
-/// The drug of a record: a concept, or the code of the referenced Medication.
+/// Returns the drug of a record: its concept, or the code of the Medication to which it refers.
 fn drug<'t>(chart: &Chart<'t>, entry: &Entry<'t>) -> Option<Value<'t>> {
     entry
         .get("medicationCodeableConcept")

@@ -1,4 +1,4 @@
-//! The 14 sections: the title of each, and its relevant records. One file per section.
+//! The 14 sections, one file for each: the section's title, and which records it shows.
 
 pub(super) mod advance_directives;
 pub(super) mod allergies;

@@ -48,7 +48,8 @@ fn plan(chart: &Chart<'_>, at: usize) -> Row {
     Row { entry: at, cells }
 }
 
-/// The kind of a plan. US Core's `assess-plan` only says that it is a plan, so it is left out.
+/// Returns the categories of a plan. US Core's `assess-plan` is left out, because it only says that the resource is a
+/// plan.
 fn category(chart: &Chart<'_>, at: usize) -> Option<String> {
     let entry = &chart.entries[at];
     let categories = entry.get("category").into_iter().flat_map(|list| list.items());

@@ -14,13 +14,13 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     rows: |chart| rows(chart, |entry| loinc(entry.get("code"), CODES).is_some()),
 };
 
-/// Codes of the pregnancy status.
+/// LOINC codes of the pregnancy status.
 pub(in crate::patient::summary) const STATUS: &[&str] = &["82810-3"];
-/// Codes of pregnancy outcomes.
+/// LOINC codes of pregnancy outcomes.
 pub(in crate::patient::summary) const OUTCOMES: &[&str] = &[
     "11636-8", "11637-6", "11638-4", "11639-2", "11640-0", "11612-9", "11613-7", "11614-5", "33065-4",
 ];
-/// Codes of the expected date of delivery.
+/// LOINC codes of the expected date of delivery.
 pub(in crate::patient::summary) const DUE: &[&str] = &["11778-8", "11779-6", "11780-4"];
 
 /// All codes of the section.

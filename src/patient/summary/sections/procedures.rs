@@ -1,4 +1,4 @@
-//! Procedures that are completed or in progress, newest first.
+//! Procedures, newest first. Those that were not done or were entered in error are left out.
 
 use super::super::record::Chart;
 use super::super::shared::common::{cell, day, is_made, merge, named, newest, status, whom};
@@ -24,7 +24,8 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         !entry.is_one("status", &["not-done", "entered-in-error"])
     });
     let mut done = newest(chart, done, PERFORMED);
-    // For the same procedure on the same day, the source's record is shown, not the one generated from its claim.
+    // Sources' records come before those generated from claims, so `merge` shows the source's record of a procedure and
+    // day.
     done.sort_by_key(|at| is_made(&chart.entries[*at], Rule::Procedure));
     let merged = merge(
         chart,

@@ -1,4 +1,4 @@
-//! Laboratory results and diagnostic reports: the newest for each code, with earlier values.
+//! Laboratory results and diagnostic reports: the newest for each code, with earlier ones.
 
 use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, merge, named, newest_observed};
@@ -17,7 +17,7 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     rows,
 };
 
-/// Statuses of results.
+/// Statuses of reports and Observations with results.
 const RESULTED: &[&str] = &["final", "amended", "corrected"];
 
 fn rows(chart: &Chart<'_>) -> Vec<Row> {
@@ -41,8 +41,8 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
     rows
 }
 
-/// Whether a report is a note. Notes have a LOINC document code as category. Results have a service such as LAB, or a
-/// LOINC part such as LP29684-5 (Radiology).
+/// Whether a report is a clinical note: all its categories are LOINC document codes. A report with results has a
+/// diagnostic service such as LAB, or a LOINC part such as LP29684-5 (Radiology).
 fn is_note(entry: &Entry<'_>) -> bool {
     let mut categories = entry.get("category").into_iter().flat_map(codings).peekable();
     categories.peek().is_some()

@@ -13,7 +13,7 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     columns: COLUMNS,
     nothing: "No information about social history is available.",
     rows: |chart| {
-        // Pregnancy has its own section, although sources put it here.
+        // Observations about pregnancy have their own section, although sources give them this category, too.
         rows(chart, |entry| {
             has_any(entry.get("category"), &["social-history"]) && loinc(entry.get("code"), CODES).is_none()
         })

@@ -1,4 +1,4 @@
-//! Code that several sections share: sorting, deduplication, cells.
+//! Code that several sections share: sorting, grouping, cells.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::patient::{follow, words};
 /// Statuses of Observations that a summary shows.
 pub(in crate::patient::summary) const OBSERVED: &[&str] = &["final", "amended", "corrected", "unknown"];
 
-/// Records, newest first. Those without a date come last.
+/// Sorts records by the first of these dates that each has, newest first. Records without a date come last.
 pub(in crate::patient::summary) fn newest(
     chart: &Chart<'_>,
     records: impl Iterator<Item = usize>,
@@ -22,7 +22,7 @@ pub(in crate::patient::summary) fn newest(
     newest_by(chart, records, |entry| entry.when(dates).map(|when| when.start))
 }
 
-/// Observations or reports, newest first. Those without a date come last.
+/// Sorts Observations or reports by their dates, newest first. Those without a date come last.
 pub(in crate::patient::summary) fn newest_observed(
     chart: &Chart<'_>,
     records: impl Iterator<Item = usize>,
@@ -40,16 +40,16 @@ fn newest_by<'t>(
     records
 }
 
-/// Records that a reader cannot tell apart.
+/// The records that share a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::patient::summary) struct Same {
-    /// The one that is shown.
+    /// The record that the row shows.
     pub(in crate::patient::summary) first: usize,
-    /// The others, in order.
+    /// The other records, in order.
     pub(in crate::patient::summary) others: Vec<usize>,
 }
 
-/// Groups records that share a code and have the same `beside` value. The first of each group is shown.
+/// Groups records whose concepts share a code and whose `beside` values are equal. Records and groups keep their order.
 pub(in crate::patient::summary) fn merge<'t>(
     chart: &Chart<'t>,
     records: &[usize],
@@ -78,7 +78,7 @@ pub(in crate::patient::summary) fn merge<'t>(
     merged
 }
 
-/// Whether the service generated a record from claims by a rule.
+/// Whether the service generated a record from claims by this rule.
 pub(in crate::patient::summary) fn is_made(entry: &Entry<'_>, rule: Rule) -> bool {
     let tags = entry.get("meta").and_then(|meta| meta.get("tag"));
     tags.into_iter().flat_map(|list| list.items()).any(|tag| {
@@ -89,7 +89,7 @@ pub(in crate::patient::summary) fn is_made(entry: &Entry<'_>, rule: Rule) -> boo
     })
 }
 
-/// The target of a record's Reference as readable text.
+/// Returns readable text for a Reference of a record.
 pub(in crate::patient::summary) fn who<'t>(
     chart: &Chart<'t>,
     entry: &Entry<'t>,
@@ -98,7 +98,7 @@ pub(in crate::patient::summary) fn who<'t>(
     follow::who(chart, entry.json, reference?)
 }
 
-/// The targets of a list's References as readable text.
+/// Returns readable text for a Reference of a record, or for a list of References.
 pub(in crate::patient::summary) fn whom<'t>(
     chart: &Chart<'t>,
     entry: &Entry<'t>,
@@ -111,24 +111,24 @@ pub(in crate::patient::summary) fn whom<'t>(
     )
 }
 
-/// The name of a record's subject matter. A record always has one.
+/// Returns the text of the concept that a record is about, or "Unknown".
 pub(in crate::patient::summary) fn named(concept: Option<Value<'_>>) -> String {
     concept
         .and_then(|value| words::concepts(Some(value)))
         .unwrap_or_else(|| "Unknown".to_owned())
 }
 
-/// The text, or an empty cell.
+/// Returns the text, or an empty string for an empty cell.
 pub(in crate::patient::summary) fn cell(text: Option<String>) -> String {
     text.unwrap_or_default()
 }
 
-/// A cell with the day of a date.
+/// Returns the day of the first of these dates that a record has, or an empty string for an empty cell.
 pub(in crate::patient::summary) fn day(entry: &Entry<'_>, names: &[&str]) -> String {
     entry.when(names).map_or_else(String::new, |when| when.day().to_owned())
 }
 
-/// A code as readable text: `on-hold` becomes `on hold`.
+/// Returns a code as readable text: `on-hold` becomes `on hold`.
 pub(in crate::patient::summary) fn status(entry: &Entry<'_>, name: &str) -> String {
     let text = entry.str(name).filter(|text| says_something(text));
     text.map_or_else(String::new, |text| text.replace('-', " "))

@@ -1,4 +1,4 @@
-//! Code for the sections about Conditions: which are active, past, or generated from claims.
+//! Code for the sections about Conditions: which Conditions are active, past, or generated from claims.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use crate::normalize::Rule;
 use crate::patient::concept::{Groups, codings, has_any};
 use crate::patient::words;
 
-/// The columns of Conditions.
+/// The columns of the sections about Conditions.
 pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Problem",
     "Severity",
@@ -27,21 +27,21 @@ pub(in crate::patient::summary) const FUNCTIONAL: &[&str] =
     &["functional-status", "disability-status", "cognitive-status", "47420-5"];
 
 const RECORDED: &[&str] = &["recordedDate", "onsetDateTime", "onsetPeriod"];
-/// Twelve months, in microseconds.
+/// 365 days, in microseconds.
 const YEAR: i64 = 365 * 86_400 * 1_000_000;
 
 /// The state of a Condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::patient::summary) enum State {
-    /// Active, or without a status.
+    /// Active, or with neither a clinical status nor an abatement.
     Active,
-    /// Inactive, resolved or in remission.
+    /// Inactive, resolved or in remission, or with an abatement and no clinical status.
     Over,
     /// Refuted or entered in error.
     Wrong,
 }
 
-/// The state of a Condition.
+/// Returns the state of a Condition by its verification status, its clinical status and its abatement.
 pub(in crate::patient::summary) fn state(entry: &Entry<'_>) -> State {
     let clinical = entry.get("clinicalStatus");
     if has_any(entry.get("verificationStatus"), &["refuted", "entered-in-error"]) {
@@ -57,8 +57,8 @@ pub(in crate::patient::summary) fn state(entry: &Entry<'_>) -> State {
     }
 }
 
-/// The problems in a state, the newest for each code. Conditions generated from claims come last, and only if no source
-/// has their code.
+/// Returns the problems in the state `wanted`, the newest Condition for each code. Conditions generated from claims
+/// come last, and only those that `repeated` returns.
 pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) -> Vec<usize> {
     let (made, recorded): (Vec<usize>, Vec<usize>) = chart
         .own("Condition")
@@ -79,19 +79,20 @@ pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) ->
     problems
 }
 
-/// One Condition per code, in the order of the list.
+/// Returns the first Condition for each code, in the order of `records`.
 pub(in crate::patient::summary) fn one_per_code(chart: &Chart<'_>, records: &[usize]) -> Vec<usize> {
     let merged = merge(chart, records, |entry| entry.get("code"), |_| None);
     merged.into_iter().map(|same| same.first).collect()
 }
 
-/// The sort key that puts the newest Condition first.
+/// Returns the sort key that puts the newest Condition first. A Condition without a date has that of its encounter.
 pub(in crate::patient::summary) fn newest_first(chart: &Chart<'_>, at: usize) -> Reverse<Option<i64>> {
     let recorded = chart.entries[at].when(RECORDED).map(|when| when.start);
     Reverse(recorded.or_else(|| visit(chart, at).map(|(start, _)| start)))
 }
 
-/// The diagnoses from claims that count as problems. They are confirmed diseases with two encounters within 12 months.
+/// Returns the Conditions generated from claims that count as problems: confirmed diseases with two encounters at most
+/// 365 days apart. Their code must be in no Condition that a source recorded.
 fn repeated(chart: &Chart<'_>, made: Vec<usize>, recorded: &[usize]) -> Vec<usize> {
     let of_disease = made.into_iter().filter(|at| {
         let entry = &chart.entries[*at];
@@ -119,7 +120,8 @@ fn repeated(chart: &Chart<'_>, made: Vec<usize>, recorded: &[usize]) -> Vec<usiz
     places.map(|place| made[place]).collect()
 }
 
-/// The day and the encounter of a diagnosis.
+/// Returns the encounter of a diagnosis, after its start in microseconds. The start is that of the encounter or, if
+/// that is unknown, of the diagnosis.
 fn visit(chart: &Chart<'_>, at: usize) -> Option<(i64, String)> {
     let entry = &chart.entries[at];
     let reference = entry.get("encounter")?.get_str("reference")?.into_owned();
@@ -130,8 +132,8 @@ fn visit(chart: &Chart<'_>, at: usize) -> Option<(i64, String)> {
     Some((when.start, reference))
 }
 
-/// Whether a code is not a disease. These are ICD-10-CM's chapters Z (contacts with health services) and V to Y (causes
-/// of injuries), and V and E of ICD-9-CM.
+/// Whether a code is not a disease: chapters V to Y (causes of injuries) and Z (contacts with health services) of
+/// ICD-10 and ICD-10-CM, and codes with V and E of ICD-9-CM.
 fn is_circumstance(entry: &Entry<'_>) -> bool {
     entry.get("code").into_iter().flat_map(codings).any(|coding| {
         let system = coding.get_str("system").unwrap_or_default();
@@ -145,7 +147,7 @@ fn is_circumstance(entry: &Entry<'_>) -> bool {
     })
 }
 
-/// The row of a Condition.
+/// Builds the row of a Condition.
 pub(in crate::patient::summary) fn row(chart: &Chart<'_>, at: usize) -> Row {
     let entry = &chart.entries[at];
     let cells = vec![

@@ -9,7 +9,7 @@ use crate::columns::json::Value;
 use crate::patient::concept::codes;
 use crate::patient::words;
 
-/// The columns of Observations.
+/// The columns of the sections about Observations.
 pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Test",
     "Value",
@@ -19,12 +19,12 @@ pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Earlier values",
 ];
 
-/// The maximum number of earlier values shown. Of further values only their number is shown.
+/// The maximum number of earlier values that a row shows. It counts the others.
 const EARLIER: usize = 5;
 const SYSTOLIC: &str = "8480-6";
 const DIASTOLIC: &str = "8462-4";
 
-/// The rows of the wanted Observations: the newest for each code.
+/// Builds the rows of the wanted Observations: the newest for each code, with earlier ones.
 pub(in crate::patient::summary) fn rows(chart: &Chart<'_>, is_wanted: impl Fn(&Entry<'_>) -> bool) -> Vec<Row> {
     let wanted = chart.own("Observation").filter(|at| {
         let entry = &chart.entries[*at];
@@ -35,7 +35,7 @@ pub(in crate::patient::summary) fn rows(chart: &Chart<'_>, is_wanted: impl Fn(&E
     merged.iter().map(|same| row(chart, same.first, &same.others)).collect()
 }
 
-/// The row of an Observation, with earlier ones.
+/// Builds the row of an Observation, with the values of earlier ones.
 pub(in crate::patient::summary) fn row(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Row {
     let entry = &chart.entries[at];
     let cells = vec![
@@ -57,7 +57,7 @@ fn reference_range(entry: &Entry<'_>) -> Option<String> {
     )
 }
 
-/// Earlier values with their days.
+/// Returns the earlier values with their days, without duplicates. `None` if there are none.
 fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
     let dated = |at: usize| {
         let entry = &chart.entries[at];
@@ -92,7 +92,8 @@ fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
     (!values.is_empty()).then(|| values.join("; "))
 }
 
-/// The value of an Observation or of a component, as text.
+/// Returns the value of an Observation or of a component as text, with its components and members. Without any of these
+/// it is the reason why the value is absent.
 pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'_>) -> Option<String> {
     let own = match words::choice(observation, "value") {
         Some(("SampledData", _)) => Some("a series of measurements".to_owned()),
@@ -111,13 +112,13 @@ pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'
 
 fn part(chart: &Chart<'_>, component: Value<'_>) -> Option<String> {
     let name = words::concepts(component.get("code"))?;
-    // Members of members are not followed, because a record may refer to itself.
+    // Members of members are not followed, because a member may refer back to the Observation.
     let value =
         words::chosen(component, "value").or_else(|| words::join(components(chart, component).into_iter(), ", "));
     Some(format!("{name} {}", value?))
 }
 
-/// The components of a panel. Systolic and diastolic blood pressure are joined.
+/// Returns the components of a panel as texts. Systolic and diastolic blood pressure become one text: `120/80 mmHg`.
 fn components(chart: &Chart<'_>, observation: Value<'_>) -> Vec<String> {
     let all: Vec<Value<'_>> = observation
         .get("component")

@@ -1,30 +1,30 @@
-//! The types of a section.
+//! The types that describe a section.
 
 use super::super::record::Chart;
 
-/// A section.
+/// A section of the document.
 #[derive(Debug)]
 pub(in crate::patient::summary) struct Section {
-    /// Its name in requests.
+    /// The name of the section in requests.
     pub(in crate::patient::summary) alias: &'static str,
-    /// Its code in LOINC.
+    /// The section's LOINC code.
     pub(in crate::patient::summary) code: &'static str,
     /// LOINC's display of the code.
     pub(in crate::patient::summary) display: &'static str,
-    /// Its title.
+    /// The title in the document.
     pub(in crate::patient::summary) title: &'static str,
-    /// The columns of its narrative.
+    /// The columns of the narrative's table.
     pub(in crate::patient::summary) columns: &'static [&'static str],
-    /// Its text if there are no records.
+    /// The text of a section without records.
     pub(in crate::patient::summary) nothing: &'static str,
-    /// The records in it, in order.
+    /// Selects the records of the section and builds their rows, in order.
     pub(in crate::patient::summary) rows: fn(&Chart<'_>) -> Vec<Row>,
 }
 
-/// A record in a section.
+/// A row of a section, which shows one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::patient::summary) struct Row {
-    /// Its index among the records.
+    /// The index of the record in the chart.
     pub(in crate::patient::summary) entry: usize,
     /// A text for each column.
     pub(in crate::patient::summary) cells: Vec<String>,
