@@ -1,8 +1,9 @@
 //! The columns of one table so far, as a tree with the ids that DuckLake's catalog and the Parquet files use.
 //!
-//! A layout only grows: a column keeps its id and place as long as the table exists, and no id is reused. A layout does
-//! not store itself. The catalog stores the [`ColumnRow`]s from [`Layout::adopt`] and restores them through
-//! [`Layout::from_rows`]. A commit works on a clone, and replaces the layout after the rows are stored.
+//! A layout only grows: a column keeps its id and its place as long as the table exists, and no id is reused. A
+//! layout does not store itself. The catalog stores the [`ColumnRow`]s from [`Layout::adopt`] and rebuilds the layout
+//! by [`Layout::from_rows`]. A commit works on a clone, and replaces the layout after the catalog has stored the
+//! rows.
 
 use super::shape::{ColumnType, ORDER_STEP, Shape, timestamp};
 use crate::fhir::storage::{LIST_ITEM, SYSTEM_COLUMNS};
@@ -11,56 +12,59 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The version of `LAYOUT.md`. Every file's footer and the catalog state it.
+/// The version of the format in `LAYOUT.md`. The footer of every data file states it. The catalog states it, too,
+/// unless one of the versions below applies.
 pub const LAYOUT_VERSION: u32 = 1;
-/// The catalog's version after the lake has had an attachment. A program that knows only version 1 would treat
-/// attachments as files of an interrupted writer. Data files keep version 1.
+/// The version in the catalog from the first stored attachment on. A program that knows only version 1 would take an
+/// attachment for a file that an interrupted writer left. Data files keep version 1.
 pub const ATTACHMENTS_LAYOUT_VERSION: u32 = 2;
-/// The catalog's version in a sealed lake, from its beginning, with or without attachments. Data files keep version 1.
+/// The version in the catalog of a sealed lake, with or without attachments. It applies from the creation of the lake
+/// on. Data files keep version 1.
 pub const SEALED_LAYOUT_VERSION: u32 = 3;
 
-/// The field metadata key of Parquet's field id in an Arrow schema.
+/// The key under which an Arrow field's metadata holds the Parquet field id.
 pub const FIELD_ID: &str = parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
-/// A column as DuckLake's `ducklake_column` holds it.
+/// A column as a row of DuckLake's table `ducklake_column`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnRow {
     /// `column_id`: the Parquet field id.
     pub id: i32,
-    /// `parent_column`: the struct or list that contains it.
+    /// `parent_column`: the struct or list that contains it. `None` for a top-level column.
     pub parent: Option<i32>,
     /// `column_name`.
     pub name: String,
     /// `column_type`.
     pub column_type: ColumnType,
-    /// `column_order`: its place among its siblings.
+    /// `column_order`: its place among the columns with the same parent.
     pub order: i64,
     /// `nulls_allowed`.
     pub nullable: bool,
 }
 
-/// Invalid columns.
+/// Why the columns of a schema or of the catalog are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
-    /// R4 has no such element, or the engine has no such system column.
+    /// R4 has no such element, and the engine has no such system column.
     #[error("no column `{column}` can be in a table of {resource}")]
     Unknown {
         /// The table's resource type.
         resource: &'static str,
-        /// Dotted path.
+        /// The column's dotted path.
         column: String,
     },
-    /// The column has another type than in R4.
+    /// The column's type is not the one that R4 or the engine defines.
     #[error("the column `{column}` of {resource} cannot be of type {found}")]
     Type {
         /// The table's resource type.
         resource: &'static str,
-        /// Dotted path.
+        /// The column's dotted path.
         column: String,
-        /// The type that was found.
+        /// The refused type.
         found: String,
     },
-    /// Stored rows that do not form a tree: a missing parent, a duplicate id, a list without its item.
+    /// The stored rows do not form a tree: a parent is missing, an id or a place is taken twice, or a list has not
+    /// exactly one item column.
     #[error("the catalog's column {id} of {resource} does not fit into the table")]
     Row {
         /// The table's resource type.
@@ -73,7 +77,7 @@ pub enum LayoutError {
 /// The result of [`Layout::adopt`] for a schema.
 #[derive(Clone, Debug)]
 pub struct Adopted {
-    /// The same columns, each with its field id.
+    /// The adopted schema, with a field id for each column.
     pub schema: SchemaRef,
     /// The columns that the table did not have before. Parents come before their children.
     pub new: Vec<ColumnRow>,
@@ -100,7 +104,7 @@ struct Column {
 }
 
 impl Layout {
-    /// A table without columns. The first [`adopt`](Layout::adopt) adds the system columns.
+    /// Returns the layout of a table without columns. The first [`adopt`](Layout::adopt) adds the system columns.
     pub fn new(type_id: TypeId) -> Layout {
         Layout {
             type_id,
@@ -111,7 +115,7 @@ impl Layout {
         }
     }
 
-    /// The table whose columns the catalog stored as `rows`, in any order.
+    /// Rebuilds a layout from the rows that the catalog stored, in any order.
     pub fn from_rows(type_id: TypeId, rows: impl IntoIterator<Item = ColumnRow>) -> Result<Layout, LayoutError> {
         let mut rows: Vec<ColumnRow> = rows.into_iter().collect();
         rows.sort_by_key(|row| (row.parent, row.order));
@@ -140,28 +144,28 @@ impl Layout {
         })
     }
 
-    /// The resource type.
+    /// Returns the table's resource type.
     pub fn type_id(&self) -> TypeId {
         self.type_id
     }
 
-    /// The number of columns, including nested ones.
+    /// Returns the number of columns, including nested ones.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// True until the first file is written.
+    /// Whether the table has no columns yet.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// All columns so far with field ids: system columns, then elements in definition order, each followed by its
-    /// companions.
+    /// Returns all columns so far, with field ids: system columns, then elements in definition order, each followed
+    /// by its companions.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The id of a top-level column.
+    /// Returns the id of a top-level column.
     pub fn column_id(&self, name: &str) -> Option<i32> {
         self.columns
             .iter()
@@ -169,9 +173,9 @@ impl Layout {
             .map(|column| column.id)
     }
 
-    /// Finds the columns of `schema`, in any order, and adds new ones.
+    /// Looks up the columns of `schema`, in any order, and adds those that the table does not have.
     ///
-    /// Adds no column if any column is refused.
+    /// If one column is refused, no column is added.
     pub fn adopt(&mut self, schema: &Schema) -> Result<Adopted, LayoutError> {
         let mut adoption = Adoption {
             resource: facts().get(self.type_id).name,
@@ -198,13 +202,13 @@ impl Layout {
     }
 }
 
-/// The field id in a field's metadata.
+/// Returns the Parquet field id from a field's metadata.
 pub fn field_id(field: &Field) -> Option<i32> {
     field.metadata().get(FIELD_ID)?.parse().ok()
 }
 
-/// All columns of several schemas of one table, in the table's order, without field ids. [`Layout::adopt`] assigns
-/// these.
+/// Returns all columns of several schemas of one table, in the table's order. Their field ids are not those of the
+/// table: [`Layout::adopt`] assigns the table's ids.
 pub fn union_schema<'s>(
     type_id: TypeId,
     schemas: impl IntoIterator<Item = &'s Schema>,
@@ -216,7 +220,7 @@ pub fn union_schema<'s>(
     Ok(union.schema)
 }
 
-/// The system columns at the start of every table and file.
+/// Returns the system columns, with which every table and every file begins.
 pub fn system_fields() -> &'static [FieldRef] {
     static FIELDS: std::sync::OnceLock<Vec<FieldRef>> = std::sync::OnceLock::new();
     FIELDS.get_or_init(|| {
@@ -236,7 +240,7 @@ pub fn system_fields() -> &'static [FieldRef] {
     })
 }
 
-/// Adopts one schema into a layout.
+/// The state of one [`Layout::adopt`].
 struct Adoption {
     resource: &'static str,
     next_id: i32,
@@ -274,7 +278,8 @@ impl Adoption {
         Ok(column.field(data_type))
     }
 
-    /// A column inside a struct of `shape`, or inside the root, which has no parent.
+    /// Adopts an element's column: looks it up in `shape`, adds it if it is new, and returns its field with ids.
+    /// `parent` is the column that contains it, or `None` at the table's root.
     fn element(
         &mut self,
         columns: &mut Vec<Column>,
@@ -326,7 +331,8 @@ impl Adoption {
         Ok(DataType::Struct(Fields::from(fields?)))
     }
 
-    /// The column at this place among `siblings`. Adds it if it is missing.
+    /// Returns the column with this `order` among `siblings`, and adds it if it is missing. Refuses a column whose
+    /// name or type differs from the existing column.
     fn column<'c>(
         &mut self,
         siblings: &'c mut Vec<Column>,

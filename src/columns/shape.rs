@@ -1,8 +1,8 @@
-//! Shapes: the columns that an R4 type can have. A shape lists every JSON property of the type with its storage and its
-//! place among the others. The writer (`shred`) and the table's column tree (`layout`) both use it, so they cannot
-//! disagree.
+//! Shapes: the columns that an R4 type can have. A shape lists every JSON property of the type, how its values are
+//! stored, and its place among the other properties. The writer (`shred`) and the table's column tree (`layout`) both
+//! use shapes, so they cannot disagree.
 //!
-//! `layout` knows which columns a table really has.
+//! A shape has all possible columns. `layout` knows which columns a table really has.
 
 use crate::fhir::storage::{self, Storage};
 use crate::fhir::{Kind, TypeId, facts};
@@ -10,14 +10,15 @@ use arrow::datatypes::{DataType, TimeUnit};
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// Places between the columns of neighbouring elements, for a choice's types and their companions.
+/// The difference in `order` between neighbouring elements. It leaves places for the types of a choice and for
+/// companions.
 pub const ORDER_STEP: i64 = 1_000;
-/// Places between the columns of neighbouring types of a choice.
+/// The difference in `order` between neighbouring types of a choice. It leaves places for companions.
 const CHOICE_STEP: i64 = 10;
-/// The place of `_x` after `x`. It comes after all companions of `x`.
+/// The difference in `order` between `x` and `_x`. It puts `_x` after all companions of `x`.
 const PRIMITIVE_ELEMENT_PLACE: i64 = 9;
 
-/// Everything that a value of one type may have.
+/// All JSON properties that a value of one R4 type can have.
 #[derive(Debug)]
 pub struct Shape {
     slots: Vec<Slot>,
@@ -27,17 +28,17 @@ pub struct Shape {
 /// One JSON property of a type.
 #[derive(Debug)]
 pub struct Slot {
-    /// The property: `code`, `valueQuantity`, `_birthDate`.
+    /// The name of the property: `code`, `valueQuantity`, `_birthDate`.
     pub name: &'static str,
-    /// How it is stored.
+    /// How its values become columns.
     pub part: SlotKind,
-    /// Its type. For `_x` the type of `x`.
+    /// Its R4 type. For `_x`, the type of `x`.
     pub type_id: TypeId,
     /// Whether the property repeats.
     pub many: bool,
-    /// Place among its siblings (DuckLake's `column_order`).
+    /// Its place among its siblings (DuckLake's `column_order`).
     pub order: i64,
-    /// For a primitive, the slot of its `_x`, and vice versa.
+    /// For a primitive `x`, the index of the slot of `_x`. For `_x`, the index of the slot of `x`. `None` for others.
     pub partner: Option<u16>,
 }
 
@@ -50,21 +51,21 @@ pub enum SlotKind {
     Boolean,
     /// One 32-bit integer column.
     Integer,
-    /// Text and number.
+    /// A text column and a column with the exact number.
     Decimal,
-    /// Text and two timestamps.
+    /// A text column and two timestamp columns, the start and the end.
     DateTime,
-    /// A text and two times of day.
+    /// A text column and two columns with the start and the end in microseconds since midnight.
     Time,
-    /// `Reference.reference`: text, and the type and id of a relative reference.
+    /// The columns of `Reference.reference`: its text, and the type and the id of a relative reference.
     Reference,
-    /// One text column with JSON.
+    /// One text column that holds JSON.
     Json,
-    /// A struct.
+    /// A struct column.
     Struct,
 }
 
-/// A column's type, a list or not. DuckLake calls it `column_type`.
+/// The type of a column, as DuckLake's `column_type` states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum ColumnType {
@@ -80,7 +81,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// DuckLake's name of the type.
+    /// Returns DuckLake's name of the type.
     pub fn name(self) -> &'static str {
         match self {
             ColumnType::Varchar => "varchar",
@@ -95,7 +96,7 @@ impl ColumnType {
         }
     }
 
-    /// The column type with this DuckLake name.
+    /// Returns the column type with this DuckLake name.
     pub fn parse(name: &str) -> Option<ColumnType> {
         use ColumnType::*;
         [Varchar, Boolean, Int32, Int64, Decimal, TimestampTz, Blob, Struct, List]
@@ -103,7 +104,7 @@ impl ColumnType {
             .find(|column_type| column_type.name() == name)
     }
 
-    /// The column type that holds Arrow values of this type.
+    /// Returns the column type that holds Arrow values of this type. `None` if no column does.
     pub fn of(data_type: &DataType) -> Option<ColumnType> {
         Some(match data_type {
             DataType::Utf8 => ColumnType::Varchar,
@@ -119,7 +120,7 @@ impl ColumnType {
         })
     }
 
-    /// The Arrow type of a column without children. `None` for structs and lists.
+    /// Returns the Arrow type of a column without children. `None` for structs and lists.
     pub fn arrow(self) -> Option<DataType> {
         Some(match self {
             ColumnType::Varchar => DataType::Utf8,
@@ -134,7 +135,7 @@ impl ColumnType {
     }
 }
 
-/// `Timestamp(Microsecond, "UTC")`.
+/// Returns `Timestamp(Microsecond, "UTC")`.
 pub(crate) fn timestamp() -> DataType {
     static TIMESTAMP: OnceLock<DataType> = OnceLock::new();
     TIMESTAMP
@@ -147,9 +148,9 @@ pub(crate) fn timestamp() -> DataType {
 pub struct SlotColumn<'a> {
     /// The slot.
     pub slot: &'a Slot,
-    /// The type of the values. For a repeating slot, of the items.
+    /// The type of the values. For a repeating slot, the type of the list's items.
     pub column_type: ColumnType,
-    /// Place among siblings.
+    /// Its place among its siblings (DuckLake's `column_order`).
     pub order: i64,
     /// Whether the column is a companion of the slot's own column.
     pub companion: bool,
@@ -169,7 +170,8 @@ impl SlotKind {
         }
     }
 
-    /// The suffixes of the column's name for the column itself and each companion, and their types.
+    /// Returns the columns of a slot: the column itself, then its companions. Each has the suffix of its name and its
+    /// type.
     pub fn columns(self) -> &'static [(&'static str, ColumnType)] {
         use ColumnType::*;
         match self {
@@ -190,7 +192,7 @@ impl SlotKind {
 }
 
 impl Shape {
-    /// The shape of `type_id`. The first use makes it, and then it is kept. There is one for each type of R4.
+    /// Returns the shape of a type. Builds the shape at its first use and keeps it for the life of the process.
     pub fn of(type_id: TypeId) -> &'static Shape {
         static SHAPES: OnceLock<Box<[OnceLock<Shape>]>> = OnceLock::new();
         let shapes = SHAPES.get_or_init(|| (0..facts().len()).map(|_| OnceLock::new()).collect());
@@ -249,18 +251,18 @@ impl Shape {
         Shape { slots, by_name }
     }
 
-    /// All slots in their order.
+    /// Returns all slots, in definition order.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// The slot of a JSON property.
+    /// Returns the index of the slot of a JSON property.
     pub fn find(&self, name: &str) -> Option<u16> {
         self.by_name.get(name).copied()
     }
 
-    /// The column of this name in a struct of this shape. At a table's root, a column whose name would be that of a
-    /// system column has its long name.
+    /// Finds the column of this name in a struct of this shape. `root` says that the struct is the table's root,
+    /// where an element with the name of a system column has the suffix `__element`.
     pub fn column(&self, name: &str, root: bool) -> Option<SlotColumn<'_>> {
         let (base, suffix) = match name.find("__") {
             Some(at) if root && name[at..].starts_with(storage::ELEMENT) => {
@@ -291,7 +293,7 @@ fn suffix_free<'n>(name: &'n str, suffix: &str) -> &'n str {
     name.strip_suffix(suffix).unwrap_or(name)
 }
 
-/// `value` and `dateTime` make `valueDateTime`.
+/// Returns the JSON name of a choice for one type: `valueDateTime` for `value` and `dateTime`.
 fn choice_name(element: &str, type_name: &str) -> &'static str {
     let mut name = String::with_capacity(element.len() + type_name.len());
     name.push_str(element);

@@ -1,7 +1,7 @@
-//! Sets of resource ids, compact enough for millions of them.
+//! Sets of resource ids, compact enough for millions of ids.
 //!
-//! Most ids have the canonical form of a UUID. These take 16 bytes each. Membership is exact: a hash never stands for
-//! an id.
+//! Most ids have the canonical form of a UUID. Each of these takes 16 bytes. Membership is exact: the set compares
+//! ids, not only their hashes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,12 +13,12 @@ use siphasher::sip::SipHasher13;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-/// Resource ids, usually all of one type. They compare exactly.
+/// A set of resource ids, usually of one resource type. Ids are compared exactly, upper and lower case included.
 #[derive(Clone, Default)]
 pub struct IdSet {
     uuids: FxHashSet<u128>,
     others: FxHashSet<Box<str>>,
-    /// The ids with the hashes for indexes and bloom filters, computed at the first request.
+    /// The ids with their hashes, which indexes and bloom filters need. Computed at the first request.
     hashed: OnceLock<Arc<[HashedId]>>,
 }
 
@@ -29,7 +29,8 @@ pub(crate) struct HashedId {
     pub(crate) hash: u64,
 }
 
-/// The hash of an id, constant in one process. It is keyed per process, so nobody can make ids that collide.
+/// Returns the hash of an id: SipHash with a random key that is constant in one process. Nobody outside the process
+/// can make ids that collide, because the key is unknown.
 pub(crate) fn hash_id(id: &str) -> u64 {
     static KEY: OnceLock<[u8; 16]> = OnceLock::new();
     let key = KEY.get_or_init(|| Uuid::new_v4().into_bytes());
@@ -39,7 +40,7 @@ pub(crate) fn hash_id(id: &str) -> u64 {
 }
 
 impl IdSet {
-    /// The number of ids.
+    /// Returns the number of ids.
     pub fn len(&self) -> usize {
         self.uuids.len() + self.others.len()
     }
@@ -49,7 +50,7 @@ impl IdSet {
         self.len() == 0
     }
 
-    /// Adds an id. `false` if the set had it.
+    /// Adds an id. Returns `false` if the set already contains it.
     pub fn insert(&mut self, id: &str) -> bool {
         self.hashed = OnceLock::new();
         match canonical(id.as_bytes()) {
@@ -58,12 +59,12 @@ impl IdSet {
         }
     }
 
-    /// Whether the set has an id.
+    /// Whether the set contains the id.
     pub fn contains(&self, id: &str) -> bool {
         self.holds(id.as_bytes())
     }
 
-    /// The same for the bytes of a text.
+    /// Whether the set contains the id with these bytes. `false` for bytes that are not UTF-8.
     pub(crate) fn holds(&self, id: &[u8]) -> bool {
         match canonical(id) {
             Some(uuid) => self.uuids.contains(&uuid),
@@ -81,14 +82,14 @@ impl IdSet {
         self.others.extend(other.others);
     }
 
-    /// Removes the ids of another set.
+    /// Removes every id that another set contains.
     pub fn subtract(&mut self, other: &IdSet) {
         self.hashed = OnceLock::new();
         self.uuids.retain(|id| !other.uuids.contains(id));
         self.others.retain(|id| !other.others.contains(id));
     }
 
-    /// The ids, in no order.
+    /// Returns the ids, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let uuids = self.uuids.iter().map(|uuid| {
             let mut buffer = [0; Hyphenated::LENGTH];
@@ -98,7 +99,8 @@ impl IdSet {
         uuids.chain(self.others.iter().map(|id| Cow::Borrowed(&**id)))
     }
 
-    /// The ids with their hashes. They are hashed at the first call.
+    /// Returns the ids with their hashes. The first call computes the hashes, and the next change of the set drops
+    /// them.
     pub(crate) fn hashed(&self) -> &[HashedId] {
         let hashed = |id: Cow<'_, str>| HashedId {
             hash: hash_id(&id),
@@ -126,14 +128,15 @@ impl PartialEq for IdSet {
 
 impl Eq for IdSet {}
 
-/// Ids are contents of records, so the debug output shows only their number.
+/// Ids are contents of records, so the debug output shows only how many there are.
 impl fmt::Debug for IdSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IdSet({})", self.len())
     }
 }
 
-/// The number of a UUID in canonical form: 36 characters, lower case. Any other text of the same UUID is another id.
+/// Returns the 128 bits of an id that is a UUID in canonical form: 36 characters with hyphens, lower case. `None` for
+/// any other id. Another spelling of the same UUID is a different id.
 fn canonical(id: &[u8]) -> Option<u128> {
     let id: &[u8; Hyphenated::LENGTH] = id.try_into().ok()?;
     if [8, 13, 18, 23].iter().any(|at| id[*at] != b'-') {

@@ -1,5 +1,5 @@
-//! Text equality inside items, such as a `coding` with this system and this code. This file defines the condition and
-//! decides it over columns. The scan decides it on dictionary codes where it can.
+//! Conditions on the values of one item, such as: one `coding` has this system and this code. This file defines such
+//! a condition and evaluates it over Arrow columns. The scan decides it on dictionary codes if that costs less.
 
 use std::sync::Arc;
 
@@ -10,43 +10,46 @@ use super::id_set::IdSet;
 use crate::fhir::case::{bytes_same_but_for_case, same_but_for_case};
 use crate::fhir::storage::LeafSet;
 
-/// An exact condition: some item has one of these combinations of values in these leaves.
+/// An exact condition on a row: at least one item of the row passes all tests of one combination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ItemMatch {
-    /// Dotted paths of text leaves of one struct, or of the table's root.
+    /// The dotted paths of the tested text leaves. All are fields of the same struct, or all are columns at the
+    /// table's root.
     pub leaves: Vec<Arc<str>>,
-    /// Combinations, each with one test for each leaf. At least one test of each is [`LeafTest::Is`],
-    /// [`LeafTest::Like`] or [`LeafTest::In`].
+    /// The combinations. Each has one test for each leaf, in the order of `leaves`. At least one test of each
+    /// combination is [`LeafTest::Is`], [`LeafTest::Like`] or [`LeafTest::In`].
     pub any_of: Vec<Vec<LeafTest>>,
     /// The text that `explain` shows.
     pub label: Arc<str>,
 }
 
-/// The value that one leaf of an item must have.
+/// A test of one leaf of an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeafTest {
-    /// Any value, or none.
+    /// The leaf may have any value, or none.
     Any,
-    /// No value.
+    /// The leaf has no value.
     Absent,
-    /// This text.
+    /// The leaf has exactly this text.
     Is(Arc<str>),
-    /// This text, ignoring case.
+    /// The leaf has this text, ignoring case.
     Like(Arc<str>),
-    /// One of these ids.
+    /// The leaf has one of these ids.
     In(Arc<IdSet>),
 }
 
-/// The maximum number of alternatives decided on dictionary codes. They are bits of a word.
+/// The maximum number of combinations of a condition that the scan decides on dictionary codes. Each combination
+/// takes one bit of a 64-bit word.
 pub(crate) const MAX_ALTERNATIVES: usize = 64;
 
 impl ItemMatch {
-    /// The leaves that the condition reads.
+    /// Returns the leaves that the condition reads.
     pub fn leaf_set(&self) -> LeafSet {
         self.leaves.iter().map(|leaf| leaf.to_string()).collect()
     }
 
-    /// The ids that rows must have, if this is the whole condition.
+    /// Returns the only ids that matching rows can have, if the condition tests nothing but the `id` column, in one
+    /// combination with a set of ids. `None` for any other condition.
     pub(crate) fn ids(&self) -> Option<&IdSet> {
         match (self.leaves.as_slice(), self.any_of.as_slice()) {
             ([leaf], [tests]) if &**leaf == "id" => tests.iter().find_map(|test| match test {
@@ -57,7 +60,9 @@ impl ItemMatch {
         }
     }
 
-    /// The alternatives that this value of a leaf, or its absence, allows.
+    /// Returns the combinations in which a value of a leaf passes the leaf's test, as a bit mask: bit `i` is set for
+    /// `any_of[i]`. `leaf` is an index into `leaves`, and `None` means that the leaf has no value. Only the first
+    /// [`MAX_ALTERNATIVES`] combinations have a bit.
     pub(crate) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
         let fits = |tests: &Vec<LeafTest>| match (tests.get(leaf), value) {
             (Some(LeafTest::Any), _) | (Some(LeafTest::Absent), None) => true,
@@ -70,7 +75,8 @@ impl ItemMatch {
         bits.fold(0, |allowed, (at, tests)| allowed | (u64::from(fits(tests)) << at))
     }
 
-    /// The rows of a batch that match.
+    /// Returns for each row of a batch whether it matches. No row matches if the batch lacks a column above the
+    /// leaves.
     pub(crate) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
         let mut rows = vec![false; batch.num_rows()];
         let prefix = self
@@ -132,7 +138,7 @@ impl ItemMatch {
     }
 }
 
-/// Items of the structs at a path, with the row of each.
+/// The structs at a path of a batch, each with the index of the row that contains it.
 struct Items {
     names: Vec<String>,
     columns: Vec<ArrayRef>,
@@ -141,7 +147,7 @@ struct Items {
 }
 
 impl Items {
-    /// The items at a dotted path. `None` if a column on the path is missing.
+    /// Finds the items at a dotted path. `None` if a column on the path is missing or is not a struct.
     fn at(batch: &RecordBatch, path: &str) -> Option<Items> {
         let mut names = path.split('.');
         let mut array = batch.column_by_name(names.next()?)?.clone();
@@ -149,7 +155,7 @@ impl Items {
         loop {
             while let Some(list) = array.as_list_opt::<i32>() {
                 let (offsets, mut inner) = (list.offsets(), vec![0; list.values().len()]);
-                // Items of null lists, and items outside of the slice, belong to no row.
+                // Items of null lists, and items outside of a sliced array, belong to no row.
                 let mut real = vec![false; inner.len()];
                 for at in (0..list.len()).filter(|at| list.is_valid(*at)) {
                     for item in offsets[at] as usize..offsets[at + 1] as usize {
@@ -176,7 +182,7 @@ impl Items {
                 });
             };
             let inner = items.column_by_name(name)?.clone();
-            // The children of a null struct are absent.
+            // The children of a null struct have no value. Drop them.
             array = match items.nulls() {
                 Some(nulls) if nulls.null_count() > 0 => {
                     let valid = BooleanArray::new(nulls.inner().clone(), None);

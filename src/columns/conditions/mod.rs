@@ -1,7 +1,8 @@
-//! Necessary conditions: what must hold of a row if a condition is true of the row. The row's columns show this without
-//! an evaluation of the condition. FHIRPath and the criteria of a search state them, and a scan uses them to skip rows.
+//! Necessary conditions. Such a condition must hold for a row if the caller's own condition is true of the row. It is
+//! cheap to check, because it needs only the row's columns and no evaluation of the caller's condition. FHIRPath
+//! programs and search criteria state necessary conditions, and a scan uses them to skip rows.
 //!
-//! This room reads no files. The scan of the lake decides which row groups, pages and rows a condition refutes.
+//! This module reads no files. The lake's scan decides which row groups, pages and rows cannot meet a condition.
 
 mod id_set;
 mod items;

@@ -1,21 +1,22 @@
-//! The necessary conditions of a row: ranges and values that statistics refute, items that dictionary codes decide.
+//! The necessary conditions of one filter: those that statistics can refute, and those that dictionary codes decide.
 
 use std::sync::Arc;
 
 use super::items::ItemMatch;
 use super::prune::Prune;
 
-/// What must hold of a row if a condition is true of it. A scan can check it without evaluating the condition.
+/// Conditions that must hold for a row if the caller's condition is true of the row. A scan checks them without
+/// evaluating the caller's condition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Necessary {
-    /// The condition that statistics can refute.
+    /// A condition that statistics can refute.
     pub prune: Prune,
     /// Conditions that dictionary codes decide exactly. All of them must hold.
     pub items: Vec<ItemMatch>,
-    /// Alternatives of exact conditions. From each list one must hold.
+    /// Lists of alternatives, which dictionary codes decide exactly. One alternative of each list must hold.
     pub either: Vec<Vec<Alternative>>,
-    /// Whether `items` and `either` together are the whole condition. Then the condition need not be evaluated on rows
-    /// that meet them.
+    /// Whether `items` and `either` together are equivalent to the caller's condition. If so, the caller's condition
+    /// need not be evaluated on rows that meet them.
     pub exact: bool,
 }
 
@@ -24,6 +25,7 @@ pub struct Necessary {
 pub struct Alternative {
     /// The condition.
     pub condition: ItemMatch,
-    /// The owners of all rows that meet it, if known. Rows of other owners are not checked.
+    /// The owners of all rows that meet the condition, if known. The scan skips row groups without rows of these
+    /// owners.
     pub owners: Option<Arc<[i64]>>,
 }

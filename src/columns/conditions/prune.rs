@@ -1,11 +1,12 @@
-//! Conditions that statistics alone may refute. A condition here must be *necessary*. The scan skips rows for which it
-//! cannot hold, and the caller's own predicate decides all others. A negation keeps every row.
+//! Conditions that statistics alone may refute. Such a condition must be *necessary*: the scan skips rows for which
+//! it cannot hold, and evaluates the caller's own predicate on all others. There is no negated condition. A negation
+//! becomes [`Prune::Keep`], which keeps every row.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A necessary condition on a row. Leaves are dotted paths without list markers. If a leaf repeats, the condition is
-/// about any of its values. A leaf that a file lacks has no value there.
+/// A necessary condition on a row. Leaves are dotted paths without list markers. If a leaf repeats, one matching
+/// value is enough. A file without the column of a leaf has no value of that leaf.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Prune {
     /// Nothing is known, so every row is kept.
@@ -17,22 +18,23 @@ pub enum Prune {
     And(Vec<Prune>),
     /// At least one must hold.
     Or(Vec<Prune>),
-    /// Some value of a text leaf is one of these.
+    /// A text leaf has one of these values.
     Text {
         /// The leaf.
         leaf: Arc<str>,
         /// The values.
         any_of: Vec<Arc<str>>,
     },
-    /// Some value of a leaf of type Boolean.
+    /// A leaf of type Boolean has this value.
     Flag {
         /// The leaf.
         leaf: Arc<str>,
         /// The value.
         is: bool,
     },
-    /// Some value of a leaf of type int32, int64, timestamp or decimal is in a closed range, in the leaf's own units
-    /// (microseconds; units of 10^-18 for `__number`). A decimal that `__number` does not hold may be in any range.
+    /// A leaf of type int32, int64, timestamp or decimal has a value in a closed range. The bounds have the leaf's
+    /// own unit: microseconds for times, 10^-18 for `__number`. A decimal that does not fit into `__number` counts as
+    /// in the range.
     Range {
         /// The leaf.
         leaf: Arc<str>,
@@ -41,7 +43,7 @@ pub enum Prune {
         /// The maximum value, if there is one.
         to: Option<i128>,
     },
-    /// The leaf has any value.
+    /// The leaf has a value.
     Present {
         /// The leaf.
         leaf: Arc<str>,
@@ -80,7 +82,7 @@ impl fmt::Display for Prune {
 }
 
 impl Prune {
-    /// The leaves that the condition names.
+    /// Returns the leaves that the condition names. A leaf that is named twice is listed twice.
     pub fn leaves(&self) -> Vec<&str> {
         match self {
             Prune::Keep | Prune::Nothing => Vec::new(),
@@ -92,7 +94,7 @@ impl Prune {
         }
     }
 
-    /// The condition that all of these hold.
+    /// Returns the condition that all of `parts` hold.
     pub fn all(parts: impl IntoIterator<Item = Prune>) -> Prune {
         let mut parts: Vec<Prune> = parts.into_iter().filter(|part| *part != Prune::Keep).collect();
         match parts.len() {
@@ -102,7 +104,7 @@ impl Prune {
         }
     }
 
-    /// The condition that one of these conditions holds.
+    /// Returns the condition that at least one of `parts` holds.
     pub fn any(parts: impl IntoIterator<Item = Prune>) -> Prune {
         let mut parts: Vec<Prune> = parts.into_iter().collect();
         match parts.len() {
@@ -112,8 +114,8 @@ impl Prune {
         }
     }
 
-    /// Half-open intervals `[x__start, x__end)` that overlap `[from, until)`, in microseconds. `leaf` is the path of
-    /// `x`.
+    /// Returns the condition that the half-open interval `[x__start, x__end)` overlaps `[from, until)`, in
+    /// microseconds. `leaf` is the path of `x`. `None` means that there is no bound.
     pub fn overlaps(leaf: &str, from: Option<i64>, until: Option<i64>) -> Prune {
         let bound = |suffix: &str, from: Option<i128>, to: Option<i128>| Prune::Range {
             leaf: format!("{leaf}{suffix}").into(),

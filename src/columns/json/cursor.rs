@@ -1,18 +1,18 @@
-//! The reading position in a text, and the smallest parts of JSON.
+//! Reads the tokens of a JSON text: punctuation, property names and scalars.
 
 use super::error::{JsonError, Reason};
 use super::text::{check_escapes, string_end};
 use super::value::Kind;
 
-/// A text and a position in it.
+/// A JSON text and a position in it.
 pub(super) struct Cursor<'t> {
     pub(super) text: &'t [u8],
     pub(super) at: usize,
-    /// The white space so far, in bytes.
+    /// The number of white space bytes before the position, not counting those in strings.
     pub(super) spaces: u32,
 }
 
-/// A property's name with its quotes.
+/// The position of a property's name in the text, quotes included.
 #[derive(Clone, Copy)]
 pub(super) struct Name {
     pub(super) kind: Kind,
@@ -21,13 +21,13 @@ pub(super) struct Name {
 }
 
 impl<'t> Cursor<'t> {
-    /// At the start of the text, after a byte order mark.
+    /// Returns a cursor at the start of the text, after a byte order mark if there is one.
     pub(super) fn new(text: &'t [u8]) -> Cursor<'t> {
         let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         Cursor { text, at, spaces: 0 }
     }
 
-    /// Checks that no text follows.
+    /// Checks that only white space follows.
     pub(super) fn end(&mut self) -> Result<(), JsonError> {
         self.skip_space();
         if self.at < self.text.len() {
@@ -37,7 +37,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// The next byte that is no white space. The position stays on it.
+    /// Skips white space and returns the next byte. The position stays on this byte.
     #[inline(always)]
     pub(super) fn token(&mut self) -> Result<u8, JsonError> {
         match self.text.get(self.at) {
@@ -70,7 +70,7 @@ impl<'t> Cursor<'t> {
         self.spaces += (self.at - start) as u32;
     }
 
-    /// A property name, which starts with `byte`, and its colon.
+    /// Reads a property's name and the colon after it. `byte` is the byte at the position.
     #[inline]
     pub(super) fn key(&mut self, byte: u8) -> Result<Name, JsonError> {
         if byte != b'"' {
@@ -86,7 +86,7 @@ impl<'t> Cursor<'t> {
         Ok(Name { kind, start, end })
     }
 
-    /// A value that is neither array nor object and starts with `byte`.
+    /// Reads a value that is neither an array nor an object. `byte` is the byte at the position.
     #[inline]
     pub(super) fn scalar(&mut self, byte: u8) -> Result<Kind, JsonError> {
         match byte {
@@ -138,7 +138,7 @@ impl<'t> Cursor<'t> {
         Ok(kind)
     }
 
-    /// `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?`
+    /// Reads a number: `-? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?`
     fn number(&mut self) -> Result<Kind, JsonError> {
         let text = self.text;
         let digits = |mut at: usize| {

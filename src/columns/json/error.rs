@@ -1,6 +1,6 @@
-//! The faults of a JSON text, and their positions.
+//! The errors of the JSON parser, with their positions.
 
-/// The maximum nesting of arrays and objects.
+/// The maximum depth of nested arrays and objects.
 pub const MAX_DEPTH: usize = 100;
 
 /// A text that is not JSON, or JSON that exceeds the limits.
@@ -9,11 +9,11 @@ pub const MAX_DEPTH: usize = 100;
 pub struct JsonError {
     /// The position in the text, in bytes from its start.
     pub offset: usize,
-    /// The fault.
+    /// Why the text is refused.
     pub reason: Reason,
 }
 
-/// The faults of a JSON text.
+/// Why a JSON text is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Reason {

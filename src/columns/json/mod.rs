@@ -1,9 +1,10 @@
 //! JSON without loss. One pass checks a whole text against RFC 8259 and builds a flat tape of nodes over it. The tape
 //! only points into the text, so order, digits, escapes and white space stay as they are.
 //!
-//! Errors are nesting deeper than [`MAX_DEPTH`], an escaped surrogate without its other half (it has no UTF-8 form),
-//! and a text of 4 GiB or more. A leading byte order mark is skipped. Properties with the same name all stay on the
-//! tape, and a lookup finds the last. It builds no values: numbers stay text, and a string is unescaped on demand.
+//! In addition to RFC 8259, the parser refuses nesting deeper than [`MAX_DEPTH`], an escaped surrogate without its
+//! other half (it has no UTF-8 form), and a text of `u32::MAX` bytes or more. It skips a leading byte order mark.
+//! Properties with the same name all stay on the tape, and a lookup finds the last. The parser converts no values:
+//! numbers stay text, and a string is unescaped when a caller reads it.
 
 mod cursor;
 mod error;

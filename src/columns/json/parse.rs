@@ -1,32 +1,34 @@
-//! Parses a text in one pass into a tape.
+//! The parser: reads a JSON text in one pass and puts its nodes on a tape.
 
 use super::cursor::Cursor;
 use super::error::{JsonError, MAX_DEPTH, Reason};
 use super::value::{Kind, Node, Value};
 
-/// The bytes of text for each node, in usual resources.
+/// The average number of bytes of text for each node in typical resources.
 const BYTES_OF_A_NODE: usize = 12;
 
-/// The nodes of one JSON text. The next text reuses the memory.
+/// The nodes of one JSON text, or of several texts that were [appended](Tape::append). A tape keeps its memory for
+/// the next text.
 #[derive(Debug, Default)]
 pub struct Tape {
     pub(super) nodes: Vec<Node>,
 }
 
 impl Tape {
-    /// An empty tape.
+    /// Returns an empty tape.
     pub fn new() -> Tape {
         Tape::default()
     }
 
-    /// An empty tape with room for texts of this many bytes, if their tokens are as long as usual in FHIR.
+    /// Returns an empty tape with memory for texts of this many bytes, if they have as many nodes as typical
+    /// resources.
     pub fn with_room_for(bytes: usize) -> Tape {
         Tape {
             nodes: Vec::with_capacity(bytes / BYTES_OF_A_NODE),
         }
     }
 
-    /// Checks all of `text` and returns the value that it contains. Drops the nodes of the previous text.
+    /// Checks all of `text` and returns the value that it contains. Drops the nodes of earlier texts.
     pub fn parse<'t>(&'t mut self, text: &'t [u8]) -> Result<Value<'t>, JsonError> {
         self.nodes.clear();
         let checked = check_utf8(text)?;
@@ -41,7 +43,8 @@ impl Tape {
         self.nodes.clear();
     }
 
-    /// Checks all of `text` and appends its nodes. Returns the index of the value, for [`value`](Self::value).
+    /// Checks all of `text` and appends its nodes. Returns the index of the value, for [`value`](Self::value). On an
+    /// error, the tape keeps only the nodes that it had before.
     pub fn append(&mut self, text: &str) -> Result<u32, JsonError> {
         let place = self.nodes.len();
         let mut read = || {
@@ -65,12 +68,13 @@ impl Tape {
         }
     }
 
-    /// The value of a text that was [appended](Self::append), by its index.
+    /// Returns the value of a text that was [appended](Self::append). `place` is the index that `append` returned for
+    /// `text`.
     pub fn value<'t>(&'t self, place: u32, text: &'t str) -> Value<'t> {
         Value::new(text, &self.nodes, place)
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -81,7 +85,8 @@ impl Tape {
     }
 }
 
-/// The text as UTF-8, if it is valid and small enough for the positions of a tape.
+/// Returns the text as a string, if it is valid UTF-8 and shorter than `u32::MAX` bytes. The tape stores positions as
+/// `u32`.
 pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
     if text.len() >= u32::MAX as usize {
         return Err(JsonError {
@@ -95,17 +100,17 @@ pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
     })
 }
 
-/// Receives the parsed values.
+/// Receives the values that the parser reads.
 pub(super) trait Sink {
-    /// A scalar or a property's name.
+    /// Receives a scalar or a property's name.
     fn leaf(&mut self, kind: Kind, start: usize, end: usize);
-    /// An array or object begins at the cursor. It is inside `depth` others.
+    /// Receives the start of an array or object at the cursor. `depth` is the number of arrays and objects around it.
     fn open(&mut self, depth: usize, object: bool, cursor: &Cursor<'_>);
-    /// The array or object ends just before the cursor.
+    /// Receives the end of an array or object, just before the cursor. `depth` is the same as at its start.
     fn close(&mut self, depth: usize, cursor: &Cursor<'_>);
 }
 
-/// A sink that checks values and does not keep them.
+/// A sink that keeps nothing. The parser then only checks the text.
 pub(super) struct Nothing;
 
 impl Sink for Nothing {
@@ -117,7 +122,7 @@ impl Sink for Nothing {
     fn close(&mut self, _: usize, _: &Cursor<'_>) {}
 }
 
-/// A sink that puts values on a tape.
+/// A sink that puts a node on a tape for each value and each property's name.
 pub(super) struct Nodes<'n> {
     pub(super) nodes: &'n mut Vec<Node>,
     open: [Open; MAX_DEPTH],
@@ -127,7 +132,8 @@ pub(super) struct Nodes<'n> {
 #[derive(Clone, Copy, Default)]
 struct Open {
     node: u32,
-    /// The number of white space bytes before it. If the number is the same at its end, it has no white space inside.
+    /// The number of white space bytes before it. If the number is the same at its end, there is no white space
+    /// inside.
     spaces: u32,
 }
 
@@ -141,7 +147,7 @@ impl<'n> Nodes<'n> {
 }
 
 impl Nodes<'_> {
-    /// Closes an object. `clipped` says whether a part of it was left out.
+    /// Closes an object. `clipped` says whether known properties of it were not put on the tape.
     pub(super) fn close_clipped(&mut self, depth: usize, cursor: &Cursor<'_>, clipped: bool) {
         self.close(depth, cursor);
         if clipped {
@@ -175,13 +181,13 @@ impl Sink for Nodes<'_> {
     }
 }
 
-/// Reads the value that must be at the cursor. It is inside `base` arrays and objects.
+/// Reads a value at the cursor. `base` is the number of arrays and objects around the value.
 pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize) -> Result<(), JsonError> {
     let mut depth = base;
-    // One bit for each open container. The lowest bit is the innermost container. A bit is 1 for an object.
+    // One bit for each container that is open. The lowest bit is the innermost container. A bit is 1 for an object.
     let mut objects = 0u128;
     loop {
-        // Here a value must follow.
+        // A value must follow here.
         let byte = cursor.token()?;
         if byte == b'{' || byte == b'[' {
             if depth == MAX_DEPTH {
@@ -350,7 +356,8 @@ mod tests {
     }
 
     proptest! {
-        /// This parser and `serde_json` accept the same texts, on texts made of JSON's own pieces.
+        /// Checks that this parser and `serde_json` accept the same texts. The texts are random sequences of JSON
+        /// tokens.
         #[test]
         fn agrees_with_another_parser(pieces in proptest::collection::vec(proptest::sample::select(vec![
             "{", "}", "[", "]", ",", ":", "\"a\"", "\"\\u00e9\\n\"", "\"\\ud83d\\ude00\"", "\"\\ud83d\"", "\"", "\\", "1", "-", "0", ".5",

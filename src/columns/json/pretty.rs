@@ -1,6 +1,6 @@
-//! Indents JSON by two spaces, from bytes to bytes. Digits, escapes and order are unchanged.
+//! Indents JSON text by two spaces for each level. Digits, escapes and order are unchanged.
 
-/// Indents valid JSON.
+/// Returns valid JSON with indentation and with a line feed at the end.
 pub fn pretty(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() * 2);
     let mut depth = 0usize;
@@ -46,7 +46,7 @@ pub fn pretty(json: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The position after the string that opens at `start`.
+/// Returns the position after the string that begins at `start`, or the end of the text if the string does not end.
 fn string_end(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(&byte) = json.get(at) {

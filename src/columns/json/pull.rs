@@ -1,6 +1,6 @@
-//! Reads only the selected parts of a text. It checks all other parts as strictly, but makes no nodes for them.
+//! Reads only the selected parts of a JSON text. Checks all other parts as strictly, but makes no nodes for them.
 //!
-//! Invariant: it refuses the same texts as [`Tape::parse`], at the same position for the same reason.
+//! Invariant: [`Tape::choose`] refuses the same texts as [`Tape::parse`], at the same position for the same reason.
 
 use super::cursor::{Cursor, Name};
 use super::error::{JsonError, MAX_DEPTH, Reason};
@@ -9,24 +9,26 @@ use super::select::{Choice, NONE, Property, Selection, Take};
 use super::text::unescape;
 use super::value::{Kind, Node, Value};
 
-/// Duplicates are detected among this many properties of an object.
+/// The number of an object's known properties that are checked for duplicates. Known properties after these are not
+/// checked.
 const TOLD: usize = 512;
 
-/// The result of a [`Choice`] for a text.
+/// The result of [`Tape::choose`].
 #[derive(Clone, Copy, Debug)]
 pub enum Chosen<'t> {
-    /// The text is not a wanted object.
+    /// The text is not an object, or no selection has the value of its tag property.
     Nothing,
-    /// The object of this selection, with its wanted parts.
+    /// The text is an object: the index of its selection in the [`Choice`], and the object with its wanted parts.
     Selected(usize, Value<'t>),
-    /// A property that is known but not wanted occurs twice in one object. Only the whole text tells what that means.
+    /// An object has a known but unwanted property twice, or has the tag property twice. The caller must parse the
+    /// whole text to handle the duplicate.
     Twice,
 }
 
 impl Tape {
-    /// Checks all of `text` and returns the wanted parts of its value. Drops the nodes of the previous text.
+    /// Checks all of `text` and returns the wanted parts of its value. Drops the nodes of earlier texts.
     ///
-    /// [`Value::is_clipped`] is true of an object that lacks known, unwanted properties.
+    /// [`Value::is_clipped`] is true of an object if a known but unwanted property of it was skipped.
     pub fn choose<'t>(&'t mut self, text: &'t [u8], choice: &mut Choice) -> Result<Chosen<'t>, JsonError> {
         self.nodes.clear();
         let checked = check_utf8(text)?;
@@ -78,16 +80,17 @@ impl Tape {
     }
 }
 
-/// Yields the values of the tag property of an object and skips the others.
+/// Yields the values of an object's tag property and skips the object's other properties.
 struct Tags<'c, 't> {
     cursor: &'c mut Cursor<'t>,
     tag: &'static str,
-    /// Whether the cursor is after a value. Otherwise it is after the opening brace.
+    /// `true` if the cursor is after a value, `false` if it is after the opening brace.
     behind_value: bool,
 }
 
 impl Tags<'_, '_> {
-    /// The kind, start and end of the next value. `None` at the object's end.
+    /// Returns the kind, start and end of the tag property's next value. An array has the kind of an object here.
+    /// `None` at the object's end.
     fn next(&mut self) -> Result<Option<(Kind, usize, usize)>, JsonError> {
         let cursor = &mut *self.cursor;
         loop {
@@ -128,17 +131,18 @@ fn is(text: &[u8], name: Name, wanted: &str) -> bool {
     }
 }
 
-/// One walk through a text.
+/// The state of one reading of a text.
 struct Puller<'p> {
     cursor: Cursor<'p>,
     nodes: Nodes<'p>,
     selection: &'p mut Selection,
-    /// Whether a skipped property occurred twice in an object.
+    /// Whether an object had a skipped known property twice.
     twice: bool,
 }
 
 impl Puller<'_> {
-    /// Reads the object that begins at the cursor. It is inside `depth` others.
+    /// Reads the object that begins at the cursor. `number` is its number in the selection. `depth` is the number of
+    /// arrays and objects around it.
     fn object(&mut self, number: u16, depth: usize) -> Result<(), JsonError> {
         if depth == MAX_DEPTH {
             return self.cursor.fail(Reason::TooDeep);
@@ -189,7 +193,8 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// Checks the value of a property that is not wanted.
+    /// Checks the value of an unwanted property. If the property's cached value follows again, skips it without a
+    /// check.
     #[inline(always)]
     fn skip(&mut self, object: u16, place: u16, depth: usize) -> Result<(), JsonError> {
         let byte = self.cursor.token()?;
@@ -211,7 +216,8 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// Reads the name and the colon at the cursor. Returns which property it is, and the name's position.
+    /// Reads the name and the colon at the cursor. Returns the index of the property and the position of its name.
+    /// The index is [`NONE`] if the property is unknown. Tries the property `expected` first.
     #[inline(always)]
     fn name(&mut self, object: u16, byte: u8, expected: u16, before: u16) -> Result<(u16, Name), JsonError> {
         let object = &mut self.selection.objects[usize::from(object)];
@@ -228,7 +234,7 @@ impl Puller<'_> {
             return Ok((expected, name));
         }
         let name = self.cursor.key(byte)?;
-        // The text is UTF-8, and so is the part between two of its quotes.
+        // The whole text is valid UTF-8, so the part between two quotes is, too.
         let raw = std::str::from_utf8(&self.cursor.text[name.start + 1..name.end - 1]).unwrap_or_default();
         let place = match name.kind {
             Kind::Escaped => object.find(&unescape(raw), before),
@@ -237,7 +243,7 @@ impl Puller<'_> {
         Ok((place, name))
     }
 
-    /// Reads a wanted value.
+    /// Reads a wanted value and puts it on the tape.
     fn take(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
         if take == Take::Whole {
             return value(&mut self.cursor, &mut self.nodes, depth);
@@ -269,7 +275,8 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// Reads an item of an array. If it is an array itself, its items are only checked.
+    /// Reads one item of an array, or a value that is not an array. Keeps no contents of a nested array, nor of an
+    /// object from which only a scalar is wanted.
     fn item(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
         let byte = self.cursor.token()?;
         let start = self.cursor.at;
@@ -296,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    /// `a` is wanted, and `c` and `d` in `b`. `e` is known.
+    /// Returns a choice that wants `a`, and `c` and `d` inside `b`. The property `e` is known but not wanted.
     fn choice() -> Choice {
         let mut selection = Selection::new();
         let inner = selection.object([("c", Take::Scalar), ("d", Take::Whole), ("e", Take::Skip)]);
@@ -382,8 +389,8 @@ mod tests {
         }
     }
 
-    /// Checks that `text` is refused like the whole text, for the same reason and at the same position, whatever texts
-    /// were read before.
+    /// Checks that `choose` refuses `text` exactly if `parse` refuses it, for the same reason and at the same
+    /// position. Checks this even after `choose` has read other texts.
     fn agrees(text: &[u8]) {
         let whole = Tape::new().parse(text).err();
         let mut choice = choice();
@@ -423,7 +430,7 @@ mod tests {
             agrees(format!("{front}{}{back}", pieces.concat()).as_bytes());
         }
 
-        /// A valid text with one byte changed, removed or inserted.
+        /// Takes a valid text and changes, removes or inserts one byte.
         #[test]
         fn refuses_a_damaged_text_like_the_whole_parse(at in any::<prop::sample::Index>(), byte in any::<u8>(), how in 0..3) {
             let mut text = br#"{"e":{"k":[1,-2.5e3,"\u00e9"]},"type":"x","b":[{"c":"u","e":"v","d":{"k":[true,null]}}],"a":[1,"2"]} "#.to_vec();

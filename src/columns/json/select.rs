@@ -1,8 +1,8 @@
-//! The wanted properties of a text, and their expected order.
+//! Selections: which properties of a text a reader wants, and in which order it expects them.
 
 use rustc_hash::FxHashMap;
 
-/// No property.
+/// Stands for no property.
 pub(super) const NONE: u16 = u16::MAX;
 
 /// What the reader does with a property's value.
@@ -10,18 +10,20 @@ pub(super) const NONE: u16 = u16::MAX;
 pub enum Take {
     /// Checks the value and drops it.
     Skip,
-    /// Keeps a scalar or an array of scalars. Of an object, it keeps only the presence and the position.
+    /// Keeps a scalar or an array of scalars. For an object, keeps a node without its properties.
     Scalar,
     /// Keeps the whole value.
     Whole,
-    /// Keeps the properties of this [`Selection::object`], for an object or for the objects of an array.
+    /// Keeps the properties that the [`Selection::object`] with this number wants, of an object or of the objects in
+    /// an array.
     Object(u16),
 }
 
 /// The wanted properties of the objects in a text, from its root down.
 ///
 /// Only one reader uses a selection at a time. The selection caches the order of properties, so that the names of the
-/// next object need no lookup. It also caches the last skipped value, because that often repeats.
+/// next object need no lookup. It also caches the last skipped value of each property, because that value often
+/// repeats.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub(super) objects: Vec<Object>,
@@ -37,32 +39,33 @@ pub(super) struct Object {
 
 #[derive(Clone, Debug)]
 pub(super) struct Property {
-    /// The name in quotes with its colon, as in texts without white space.
+    /// The name in quotes with its colon, as in a text without white space.
     quoted: Box<str>,
     pub(super) take: Take,
-    /// The property that followed this one the last time.
+    /// The property that followed this one in the previous object.
     pub(super) next: u16,
     pub(super) skipped: Skipped,
 }
 
-/// The last skipped array or object. If the same bytes follow again, they need no check.
+/// The last skipped array or object of a property. If the same bytes follow again, they need no check.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skipped {
     bytes: Vec<u8>,
     depth: usize,
 }
 
-/// The maximum length of a skipped value in the cache.
+/// The maximum length in bytes of a cached value.
 const REMEMBERED: usize = 1024;
 
 impl Skipped {
-    /// The length of the cached value, if `rest` begins with it and it is valid inside `depth` others.
+    /// Returns the length of the cached value. `None` if `rest` does not begin with it, or if `depth` exceeds the
+    /// depth at which it was checked.
     #[inline(always)]
     pub(super) fn stands_at(&self, rest: &[u8], depth: usize) -> Option<usize> {
         (!self.bytes.is_empty() && rest.starts_with(&self.bytes) && depth <= self.depth).then_some(self.bytes.len())
     }
 
-    /// Caches a checked value.
+    /// Caches a checked value, unless it is longer than [`REMEMBERED`].
     #[inline(always)]
     pub(super) fn remember(&mut self, value: &[u8], depth: usize) {
         if value.len() <= REMEMBERED {
@@ -74,13 +77,13 @@ impl Skipped {
 }
 
 impl Selection {
-    /// A selection of nothing.
+    /// Returns a selection without objects.
     pub fn new() -> Selection {
         Selection::default()
     }
 
-    /// Adds an object with all of its known properties. Returns its number for [`Take::Object`]. The root is added
-    /// last.
+    /// Adds an object with all of its known properties, wanted or not. Returns its number for [`Take::Object`]. The
+    /// object that is added last is the root.
     pub fn object(&mut self, properties: impl IntoIterator<Item = (&'static str, Take)>) -> u16 {
         let mut object = Object {
             properties: Vec::new(),
@@ -112,7 +115,8 @@ impl Object {
         }
     }
 
-    /// The property with this name. Caches it as the successor of `before`. [`NONE`] for an unknown name.
+    /// Returns the property with this name and caches it as the successor of `before`. Returns [`NONE`] for an
+    /// unknown name.
     #[cold]
     pub(super) fn find(&mut self, name: &str, before: u16) -> u16 {
         let Some(place) = self.by_name.get(name) else {
@@ -127,14 +131,14 @@ impl Object {
 }
 
 impl Property {
-    /// The length of the name with quotes and colon, if the text continues with it.
+    /// Returns the length of the name with quotes and colon, if `rest` begins with them.
     #[inline(always)]
     pub(super) fn stands_at(&self, rest: &[u8]) -> Option<usize> {
         rest.starts_with(self.quoted.as_bytes()).then_some(self.quoted.len())
     }
 }
 
-/// Selections by the type of an object: the string in its property `tag`.
+/// Several selections, one for each type of object. The string in an object's property `tag` says which type it is.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub(super) tag: &'static str,
@@ -142,7 +146,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Selections, each with its tag.
+    /// Returns a choice of these selections. Each comes with the value that the tag property must have.
     pub fn new(tag: &'static str, selections: impl IntoIterator<Item = (&'static str, Selection)>) -> Choice {
         let mut selections: Vec<_> = selections.into_iter().collect();
         for (_, selection) in &mut selections {

@@ -1,14 +1,16 @@
-//! Inside strings: their end, the validity of escapes, and the text without escapes.
+//! Functions on JSON strings: they find the end, check the escapes and unescape.
 
 use super::error::{JsonError, Reason};
 
 const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// The first position from `at` on with a quote, a backslash or a control character. The text's end if there is none.
+/// Returns the first position from `at` on with a quote, a backslash or a control character. Returns the text's
+/// length if there is none.
 ///
-/// Reads eight bytes at a time. A byte is zero, or below 32, if subtracting borrows into its high bit. A borrow can
-/// reach a higher byte only from a lower one that also matches, so the lowest mark is exact.
+/// Tests eight bytes at a time. The subtractions set the high bit of each byte that is a quote or a backslash (zero
+/// after the XOR) or is below 32. They may set the high bit of another byte only if a lower byte matches, by a
+/// borrow. So the lowest set bit is exact.
 #[inline(always)]
 pub(super) fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -33,7 +35,7 @@ pub(super) fn string_end(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Checks the escapes of a string that spans `start..end`.
+/// Checks the escapes of a string whose text between the quotes is `start..end`.
 #[cold]
 pub(super) fn check_escapes(text: &[u8], start: usize, end: usize) -> Result<(), JsonError> {
     let mut at = start;
@@ -47,7 +49,7 @@ pub(super) fn check_escapes(text: &[u8], start: usize, end: usize) -> Result<(),
     Ok(())
 }
 
-/// The text of a string between its quotes. Its escapes were checked when the text was parsed.
+/// Returns the text of a string, given the part between its quotes. The parser has checked its escapes.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -63,7 +65,7 @@ pub(super) fn unescape(text: &str) -> String {
     out
 }
 
-/// The character of the escape at the start of `bytes`, and the escape's length.
+/// Returns the character of the escape at the start of `bytes`, and the length of the escape in bytes.
 fn unescape_one(bytes: &[u8]) -> Result<(char, usize), Reason> {
     let simple = match bytes.get(1) {
         Some(b'"') => '"',
@@ -99,7 +101,7 @@ fn unescape_unicode(bytes: &[u8]) -> Result<(char, usize), Reason> {
         .ok_or(Reason::Surrogate)
 }
 
-/// The four hexadecimal digits after `\u`.
+/// Returns the value of the four hexadecimal digits after the `\u` at the start of `bytes`.
 fn hex(bytes: &[u8]) -> Result<u32, Reason> {
     let digits = bytes.get(2..6).ok_or(Reason::Escape)?;
     digits.iter().try_fold(0, |code, digit| {

@@ -1,4 +1,4 @@
-//! Values on the tape.
+//! The values of a parsed text, which point to nodes on its tape.
 
 use super::text::unescape;
 use std::borrow::Cow;
@@ -24,12 +24,12 @@ pub enum Kind {
     Object,
 }
 
-/// One token or container of the text: the bytes `start..end`, quotes and brackets included.
+/// A token or a container of the text: the bytes `start..end`, quotes and brackets included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     start: u32,
     end: u32,
-    /// The index of the node after this one and after everything inside it.
+    /// The index of the first node after this one and after everything inside it.
     next: u32,
     kind: Kind,
     /// Whether there is no white space inside, except in strings.
@@ -51,7 +51,7 @@ impl Node {
         }
     }
 
-    /// An array or object without any other node on the tape.
+    /// Returns the node of an array or object whose contents are not on the tape.
     pub(super) fn clipped(kind: Kind, start: usize, end: usize, next: u32) -> Node {
         Node {
             clipped: true,
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    /// Marks an object with properties that are not on the tape.
+    /// Records that some properties of the object are not on the tape.
     pub(super) fn clip(&mut self) {
         self.clipped = true;
         self.compact = false;
@@ -107,31 +107,31 @@ impl<'t> Value<'t> {
         Value { at, ..*self }
     }
 
-    /// The kind of the value.
+    /// Returns the kind of the value.
     #[inline(always)]
     pub fn kind(&self) -> Kind {
         self.node().kind
     }
 
-    /// The number of this value's node, which identifies it in [`super::Edits`].
+    /// Returns the index of this value's node, which identifies the value in [`super::Edits`].
     pub fn index(&self) -> u32 {
         self.at
     }
 
-    /// The byte range of the value in the text.
+    /// Returns the byte range of the value in the text.
     pub fn span(&self) -> std::ops::Range<usize> {
         let node = self.node();
         node.start as usize..node.end as usize
     }
 
-    /// The value as written, quotes and brackets included.
+    /// Returns the value as written, quotes and brackets included.
     #[inline]
     pub fn raw(&self) -> &'t str {
         let node = self.node();
         &self.text[node.start as usize..node.end as usize]
     }
 
-    /// The numbers of the nodes of this value.
+    /// Returns the indexes of the nodes of this value and of everything inside it.
     pub(super) fn extent(&self) -> std::ops::Range<u32> {
         self.at..self.node().next
     }
@@ -141,7 +141,7 @@ impl<'t> Value<'t> {
         self.node().compact
     }
 
-    /// Whether unwanted parts of this array or object are missing on the tape. Only [`raw`](Value::raw) has them.
+    /// Whether unwanted parts of this array or object are not on the tape. [`raw`](Value::raw) still has them.
     pub fn is_clipped(&self) -> bool {
         self.node().clipped
     }
@@ -161,7 +161,7 @@ impl<'t> Value<'t> {
         self.kind() == Kind::Array
     }
 
-    /// A boolean's value.
+    /// Returns the value of a boolean. `None` for other kinds.
     pub fn as_bool(&self) -> Option<bool> {
         match self.kind() {
             Kind::True => Some(true),
@@ -170,7 +170,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// A number as written.
+    /// Returns a number as written. `None` for other kinds.
     pub fn number(&self) -> Option<&'t str> {
         (self.kind() == Kind::Number).then(|| self.raw())
     }
@@ -180,7 +180,7 @@ impl<'t> Value<'t> {
         matches!(self.kind(), Kind::String | Kind::Escaped)
     }
 
-    /// The text of a string.
+    /// Returns the text of a string, with its escapes replaced. `None` for other kinds.
     #[inline]
     pub fn as_str(&self) -> Option<Cow<'t, str>> {
         match self.kind() {
@@ -190,21 +190,21 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// Whether the token before the node with this number is this one. Both are on the same tape.
+    /// Whether the text of the node before `node` is `token`. `node` is an index on the tape of this value.
     pub(super) fn follows(&self, node: u32, token: &str) -> bool {
         let before = node.checked_sub(1).and_then(|at| self.nodes.get(at as usize));
         let text = before.and_then(|before| self.text.get(before.start as usize..before.end as usize));
         text == Some(token)
     }
 
-    /// Between the quotes.
+    /// Returns the text between the quotes of a string.
     #[inline(always)]
     fn inner(&self) -> &'t str {
         let node = self.node();
         &self.text[node.start as usize + 1..node.end as usize - 1]
     }
 
-    /// The properties of an object in order. Empty for other values.
+    /// Returns the properties of an object, in order. There are none for other kinds.
     #[inline]
     pub fn entries(&self) -> Entries<'t> {
         let end = if self.is_object() {
@@ -218,7 +218,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// The items of an array in order. Empty for other values.
+    /// Returns the items of an array, in order. There are none for other kinds.
     #[inline]
     pub fn items(&self) -> Items<'t> {
         let end = if self.is_array() { self.node().next } else { self.at + 1 };
@@ -228,7 +228,7 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// The value of an object's property. If there are several, the last one.
+    /// Returns the value of an object's property. If several properties have the name, returns the last one.
     pub fn get(&self, name: &str) -> Option<Value<'t>> {
         let mut found = None;
         for (key, value) in self.entries() {
@@ -239,7 +239,7 @@ impl<'t> Value<'t> {
         found
     }
 
-    /// The text of an object's property that is a string.
+    /// Returns the text of an object's property. `None` if the property is missing or is not a string.
     pub fn get_str(&self, name: &str) -> Option<Cow<'t, str>> {
         self.get(name)?.as_str()
     }
@@ -256,7 +256,7 @@ impl std::fmt::Debug for Value<'_> {
 pub struct Key<'t>(Value<'t>);
 
 impl<'t> Key<'t> {
-    /// The name between its quotes as written. Only rare names contain escapes.
+    /// Returns the name between its quotes, as written. Only rare names contain escapes.
     #[inline(always)]
     pub fn raw(&self) -> &'t str {
         self.0.inner()
@@ -268,7 +268,7 @@ impl<'t> Key<'t> {
         self.0.kind() == Kind::Escaped
     }
 
-    /// The name.
+    /// Returns the name, with its escapes replaced.
     pub fn name(&self) -> Cow<'t, str> {
         if self.is_escaped() {
             Cow::Owned(unescape(self.raw()))
@@ -277,14 +277,14 @@ impl<'t> Key<'t> {
         }
     }
 
-    /// Whether this is the name.
+    /// Whether the property has this name.
     #[inline]
     pub fn is(&self, name: &str) -> bool {
         if self.is_escaped() {
             return self.name() == name;
         }
         let node = self.0.node();
-        // Most names differ in length, which is known without reading the text.
+        // Most names differ in length, which needs no reading of the text.
         let length = (node.end - node.start) as usize - 2;
         length == name.len() && self.raw() == name
     }

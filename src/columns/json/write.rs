@@ -4,14 +4,14 @@ use super::value::{Kind, Value};
 use std::cell::OnceCell;
 use std::ops::Range;
 
-/// The edits of a writer, by node number ([`Value::index`]).
+/// The edits that [`write_compact`] applies. Each edit concerns one node, given by its index ([`Value::index`]).
 #[derive(Debug, Default)]
 pub struct Edits {
     /// The edits in the order in which they were made.
     edits: Vec<Edit>,
-    /// The new texts, concatenated.
+    /// The new JSON texts, concatenated. Each edit has a range of it.
     text: Vec<u8>,
-    /// Nodes and the indexes of their edits, sorted by node at the first use.
+    /// Pairs of a node's index and the index of its edit, sorted. Computed at the first use.
     sorted: OnceCell<Vec<(u32, u32)>>,
 }
 
@@ -25,11 +25,12 @@ struct Edit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Replaces the value. An empty text removes the value and, for a property, its name. The last replacement counts.
+    /// Replaces the value. An empty text removes the value and, for a property, its name. The last replacement
+    /// counts.
     Instead,
-    /// A property to write after an object's own, or an item after an array's.
+    /// Writes a property after an object's own properties, or an item after an array's own items.
     Append,
-    /// An item to write before this item of an array.
+    /// Writes an item before this item of an array.
     Before,
 }
 
@@ -51,7 +52,7 @@ impl<'e> OfNode<'e> {
             .map(move |edit| self.edits.text_of(&edit))
     }
 
-    /// Writes properties or items after the existing ones.
+    /// Writes the appended properties or items. `is_first` says that nothing precedes them in the object or array.
     fn write_behind(self, out: &mut Vec<u8>, is_first: bool) {
         let mut is_first = is_first;
         for text in self.texts(Way::Append) {
@@ -68,7 +69,7 @@ impl<'e> OfNode<'e> {
 }
 
 impl Edits {
-    /// No edits. The writer then copies the value.
+    /// Returns an empty set of edits. With it, the writer copies the value.
     pub fn new() -> Edits {
         Edits::default()
     }
@@ -109,12 +110,12 @@ impl Edits {
         self.add(value, Way::Instead, |out| push_quoted(out, text));
     }
 
-    /// Leaves out `value`: an array's item, or a property's value together with its name.
+    /// Leaves out `value`: an array's item, or a property together with its name.
     pub fn omit(&mut self, value: Value<'_>) {
         self.add(value, Way::Instead, |_| ());
     }
 
-    /// Appends a property to the object `value`, after earlier appended ones.
+    /// Appends a property with the JSON text `json` to the object `value`, after earlier appended properties.
     pub fn append(&mut self, value: Value<'_>, name: &str, json: &str) {
         self.add(value, Way::Append, |text| {
             push_quoted(text, name);
@@ -123,7 +124,7 @@ impl Edits {
         });
     }
 
-    /// The same for a property that is the string `text`.
+    /// Appends a property with the string `text`, quoted, to the object `value`, after earlier appended properties.
     pub fn append_str(&mut self, value: Value<'_>, name: &str, text: &str) {
         self.add(value, Way::Append, |out| {
             push_quoted(out, name);
@@ -132,18 +133,19 @@ impl Edits {
         });
     }
 
-    /// Appends the JSON text `json` as an item to the array `list`, after earlier appended ones.
+    /// Appends the JSON text `json` as an item to the array `list`, after earlier appended items.
     pub fn push(&mut self, list: Value<'_>, json: &str) {
         self.add(list, Way::Append, |text| text.extend_from_slice(json.as_bytes()));
     }
 
-    /// Inserts the JSON text `json` as an item before `item` of an array, after earlier ones inserted there.
+    /// Inserts the JSON text `json` as an item before `item` of an array, after items that were inserted there
+    /// earlier.
     pub fn insert_before(&mut self, item: Value<'_>, json: &str) {
         self.add(item, Way::Before, |text| text.extend_from_slice(json.as_bytes()));
     }
 
-    /// Whether some edit may write a property of this name, given in quotes, or its value. It may also return `true`
-    /// without such an edit.
+    /// Whether an edit may write a property with this name, given in quotes, or replace the value of such a property.
+    /// The answer may also be `true` if no edit does so.
     pub fn may_write(&self, root: Value<'_>, quoted: &str) -> bool {
         let is_value = |edit: &Edit| edit.way == Way::Instead && root.follows(edit.node, quoted);
         memchr::memmem::find(&self.text, quoted.as_bytes()).is_some() || self.edits.iter().any(is_value)
@@ -153,7 +155,8 @@ impl Edits {
         &self.text[edit.start..edit.end]
     }
 
-    /// Nodes and the indexes of their edits, sorted by node. Edits of one node keep the order in which they were made.
+    /// Returns pairs of a node's index and the index of its edit, sorted by node. Edits of one node keep the order in
+    /// which they were made.
     fn sorted(&self) -> &[(u32, u32)] {
         self.sorted.get_or_init(|| {
             let mut sorted: Vec<(u32, u32)> = self.edits.iter().map(|edit| edit.node).zip(0..).collect();
@@ -162,11 +165,11 @@ impl Edits {
         })
     }
 
-    /// The edits of a range of nodes.
+    /// Returns the edits of a range of nodes, as pairs of a node's index and the index of its edit.
     fn within(&self, nodes: Range<u32>) -> &[(u32, u32)] {
         let sorted = self.sorted();
         let rest = &sorted[sorted.partition_point(|(node, _)| *node < nodes.start)..];
-        // There are usually no edits, or few.
+        // A linear search is enough, because a range usually has few edits or none.
         let end = rest.iter().position(|(node, _)| *node >= nodes.end);
         &rest[..end.unwrap_or(rest.len())]
     }
@@ -244,8 +247,9 @@ pub fn write_compact(value: Value<'_>, out: &mut Vec<u8>, edits: &Edits) {
     }
 }
 
-/// Writes an object as [`write_compact`] does. Reports for each kept property the position of its value before and in
-/// `out`.
+/// Writes an object as [`write_compact`] does, but ignores replacements of `object` itself. For each property that is
+/// not omitted, calls `wrote` with the byte ranges of its value: first the range in the original text, then the range
+/// in `out`.
 pub fn write_object(
     object: Value<'_>,
     out: &mut Vec<u8>,

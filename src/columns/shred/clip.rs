@@ -1,8 +1,8 @@
 //! Clips: the wanted columns of a type, and the JSON properties that these columns need.
 //!
-//! Leaves name columns (`code.coding.system`, `effectiveDateTime__start`). For each property of each object, a clip
-//! says whether it is needed for a column. An object above a wanted column is present if R4 defines any value in it,
-//! even one that is not wanted.
+//! A clip is made from leaves, which are paths of columns (`code.coding.system`, `effectiveDateTime__start`). For
+//! each property of each object, it says whether a wanted column needs the property. A struct that contains wanted
+//! columns is not null if R4 defines any value in its object, even a value that is not wanted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ pub(super) struct Wanted {
     slots: Vec<Want>,
 }
 
-/// The wanted parts of a slot.
+/// What is wanted of a slot.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
-    /// Only whether there is a value.
+    /// No column. A value still makes the object that contains it present.
     Nothing,
-    /// The value as written.
+    /// The value as written, without companions.
     Value,
     /// The value, all its companions, and everything below it.
     Whole,
@@ -40,8 +40,8 @@ pub(super) enum Want {
 }
 
 impl Clip {
-    /// Clips the type to the columns of the leaves. A path that ends in `*` means all leaves below the rest of the
-    /// path.
+    /// Returns the clip of a type to the columns of these leaves. A path that ends in `*` means all leaves below the
+    /// rest of the path. Ignores leaves that are not columns of elements.
     pub fn new(type_id: TypeId, leaves: &LeafSet) -> Clip {
         let mut names = Names::default();
         for leaf in leaves {
@@ -56,12 +56,12 @@ impl Clip {
         }
     }
 
-    /// The type.
+    /// Returns the type.
     pub fn type_id(&self) -> TypeId {
         self.type_id
     }
 
-    /// The properties from which the columns are made, and `id`.
+    /// Returns the JSON properties that the wanted columns need, and `id`.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
@@ -91,7 +91,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The wanted parts of an object of this shape, with its number in the selection.
+    /// Resolves these names for an object of this shape. Returns what is wanted of its slots, and its number in the
+    /// selection.
     fn resolve(&self, shape: &'static Shape, root: bool, selection: &mut Selection) -> (Wanted, u16) {
         let all = self.children.contains_key(EVERYTHING);
         let unnamed = if all {

@@ -1,7 +1,7 @@
 //! The column of one R4 element with its companions, and which JSON values it accepts.
 //!
-//! Invariant: if `append` returns `false`, the column has not changed, at any depth. So a struct or list without a
-//! value leaves no trace, and rows without a column cost nothing until that column's next value.
+//! Invariant: if `append` returns `false`, the column has as many rows as before, at any depth. So a struct or list
+//! without a value leaves no trace, and a row without a value costs a column nothing until the column's next value.
 
 use super::clip::Want;
 use super::companion;
@@ -15,19 +15,19 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 
-/// The data needed and collected while one row is added.
+/// The state that all columns of a shredder share.
 #[derive(Debug)]
 pub(super) struct Context {
-    /// How many more columns may be added.
+    /// How many more columns the shredder may add.
     pub(super) room: usize,
-    /// Why the row must be refused.
+    /// Why the current row must be refused. `None` if there is no reason so far.
     pub(super) fault: Option<Fault>,
-    /// A tape for parsing the raw text of a clipped object.
+    /// A tape on which the raw text of a clipped object is parsed.
     pub(super) scratch: Tape,
 }
 
 impl Context {
-    /// A context with room for this many columns.
+    /// Returns a context that allows this many more columns.
     pub(super) fn new(room: usize) -> Context {
         Context {
             room,
@@ -42,7 +42,7 @@ impl Context {
 pub(super) enum Fault {
     /// An object has a duplicate property.
     Duplicate(&'static str),
-    /// There is no room for the column of this property.
+    /// The columns of this property would exceed the allowed number of columns.
     Columns(&'static str),
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Column {
     Text(Text),
     Boolean(Flags),
     Integer(Numbers<Int32Type>),
-    /// Only the text of a decimal.
+    /// The text of a decimal, without the number.
     Digits(Text),
     Decimal(Text, Numbers<Decimal128Type>),
     DateTime(
@@ -67,13 +67,14 @@ pub(super) enum Column {
     List(Box<List>),
 }
 
-/// The number of columns, including nested ones, of a slot without children.
+/// Returns the number of columns of a slot: its own column and the companions, each with its list item if the slot
+/// repeats. Columns inside a struct are not counted.
 pub(super) fn size(slot: &Slot) -> usize {
     slot.part.columns().len() * if slot.many { 2 } else { 1 }
 }
 
 impl Column {
-    /// The column for the wanted part of a slot.
+    /// Returns an empty column for what is wanted of a slot.
     pub(super) fn new(slot: &Slot, want: &Want) -> Column {
         let plain = matches!(want, Want::Value);
         let one = match slot.part {
@@ -114,7 +115,8 @@ impl Column {
         }
     }
 
-    /// Stores `value` at row `at`, which comes after all earlier values. Returns whether the column accepts the value.
+    /// Stores `value` in row `at`, which must come after the rows of all earlier values. Returns whether the column
+    /// accepts the value.
     #[inline]
     pub(super) fn append(&mut self, at: usize, value: Value<'_>, cx: &mut Context) -> bool {
         match self {
@@ -179,7 +181,7 @@ impl Column {
         true
     }
 
-    /// The approximate memory of `len` rows, without the values' own text. Rows with null count, too.
+    /// Estimates the memory in bytes of `len` rows, null rows included. The text of the values is not counted.
     pub(super) fn width(&self, len: usize) -> usize {
         match self {
             _ if self.len() == 0 => 0,
@@ -222,7 +224,8 @@ impl Column {
         }
     }
 
-    /// The column and its companions, with `len` rows each, in the order of [`SlotKind::columns`]. Empties the column.
+    /// Returns the arrays of the column and of its companions, with `len` rows each, in the order of
+    /// [`SlotKind::columns`]. Empties the column.
     pub(super) fn finish(&mut self, len: usize) -> Result<Vec<ArrayRef>, ArrowError> {
         Ok(match self {
             Column::Text(text) | Column::Digits(text) | Column::Json(text) => vec![text.finish(len)?],

@@ -1,28 +1,28 @@
-//! Companions of a text: an exact number, the bounds of a date or time, the parts of a reference. `None` if the text
-//! has another form. The text itself is always kept.
+//! Computes the companions of a text: an exact number, the bounds of a date or time, the parts of a reference. Each
+//! function returns `None` if the text has another form. The column itself keeps the text in any case.
 
 use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::Target;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 
-/// The number at scale 18, if that is exact.
+/// Returns a decimal as an integer in units of 10^-18. `None` if it has more digits than that holds exactly.
 pub(super) fn number(text: &str) -> Option<i128> {
     Decimal::parse(text).ok()?.scaled()
 }
 
-/// The half-open bounds of a date, dateTime or instant in UTC microseconds.
+/// Returns the half-open bounds of a date, dateTime or instant, in UTC microseconds.
 pub(super) fn date_bounds(text: &str) -> Option<(i64, i64)> {
     let temporal = Temporal::date_time(text).ok()?;
     Some((temporal.start, temporal.end))
 }
 
-/// The half-open bounds of a time in microseconds since midnight.
+/// Returns the half-open bounds of a time, in microseconds since midnight.
 pub(super) fn time_bounds(text: &str) -> Option<(i64, i64)> {
     let time = TimeOfDay::parse(text).ok()?;
     Some((time.start, time.end))
 }
 
-/// The resource type and id of a relative reference.
+/// Returns the resource type and the id of a relative reference.
 pub(super) fn relative_reference(text: &str) -> Option<(&'static str, &str)> {
     let target = Target::parse(text)?;
     Some((target.type_name(), target.id))

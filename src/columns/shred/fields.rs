@@ -1,5 +1,5 @@
-//! Elements with children: finds the column of a property. Properties are expected in the order of the previous value.
-//! A hash table finds the others.
+//! The columns of a struct. It expects the properties of a value in the order of the previous value, so most names
+//! need no lookup. A hash table finds the columns of the others.
 
 use super::clip::{Want, Wanted};
 use super::column::{Column, Context, Fault, size};
@@ -16,15 +16,15 @@ use std::sync::Arc;
 /// Stands for a missing child or slot.
 const NONE: u16 = u16::MAX;
 
-/// The columns of one struct, by the order in which they were first seen.
+/// The columns of one struct, in the order in which they were added.
 #[derive(Debug)]
 pub(super) struct Struct {
     shape: &'static Shape,
     root: bool,
-    /// The wanted parts. `None` for all.
+    /// The wanted parts. `None` means all.
     clip: Option<Arc<Wanted>>,
     children: Vec<Child>,
-    /// The child of each slot, or [`NONE`].
+    /// For each slot, the index of its child, or [`NONE`].
     by_slot: Vec<u16>,
     /// The first child of the previous value.
     first: u16,
@@ -35,13 +35,13 @@ pub(super) struct Struct {
 #[derive(Debug)]
 struct Child {
     slot: &'static Slot,
-    /// The child that followed this one the last time.
+    /// The child that followed this one in the previous value.
     next: u16,
     column: Column,
 }
 
 impl Struct {
-    /// A struct without columns. `root` means the root of a table, whose `id` is a system column.
+    /// Returns a struct without columns. `root` means the root of a table, whose `id` is a system column.
     pub(super) fn new(shape: &'static Shape, root: bool, clip: Option<Arc<Wanted>>) -> Struct {
         let by_slot = vec![NONE; shape.slots().len()];
         Struct {
@@ -70,7 +70,8 @@ impl Struct {
         any
     }
 
-    /// Stores the properties of `object` at row `at`. Returns whether there were any.
+    /// Stores the properties of `object` in row `at`. Returns whether R4 defines a value in the object, stored or
+    /// not.
     pub(super) fn append_children(&mut self, at: usize, object: Value<'_>, cx: &mut Context) -> bool {
         let mut any = false;
         let mut before = NONE;
@@ -107,13 +108,14 @@ impl Struct {
         any || (object.is_clipped() && !self.root && presence::of_text(self.shape, object.raw(), &mut cx.scratch))
     }
 
-    /// Whether a property without a column has a value.
+    /// Whether the value of a property without a column makes its object present.
     fn is_value(&self, key: Key<'_>, value: Value<'_>) -> bool {
         let slot = self.shape.find(&key.name());
         slot.is_some_and(|slot| presence::of_slot(&self.shape.slots()[usize::from(slot)], value))
     }
 
-    /// The child of a property. Caches it as the successor of `before`. `None` for a property that R4 does not define.
+    /// Returns the child of a property and caches it as the successor of `before`. `None` if R4 does not define the
+    /// property, if it gets no column here, or if its columns would be too many, which sets `cx.fault`.
     #[cold]
     fn find(&mut self, key: Key<'_>, before: u16, cx: &mut Context) -> Option<u16> {
         let name = key.name();
@@ -153,7 +155,7 @@ impl Struct {
         Some(place)
     }
 
-    /// Makes the lists of `x` and `_x` equally long at row `at`, if both have a list there.
+    /// Makes the lists of `x` and `_x` in row `at` equally long, if both have a list there.
     fn level(&mut self, place: u16, at: usize) {
         let partner = self.children[usize::from(place)].slot.partner;
         let Some(other) = partner
@@ -174,7 +176,7 @@ impl Struct {
         }
     }
 
-    /// Makes the columns of `fields` in advance.
+    /// Creates the columns of `fields` in advance.
     pub(super) fn expect(&mut self, fields: &Fields, cx: &mut Context) {
         for field in fields {
             let Some(known) = self.shape.column(field.name(), self.root) else {
@@ -194,7 +196,7 @@ impl Struct {
         }
     }
 
-    /// The approximate memory of the columns with `len` rows each, without the values' own text.
+    /// Estimates the memory in bytes of the columns with `len` rows each. The text of the values is not counted.
     pub(super) fn width(&self, len: usize) -> usize {
         self.children.iter().map(|child| child.column.width(len)).sum()
     }
@@ -223,7 +225,7 @@ impl Struct {
         )?))
     }
 
-    /// The columns that have a value, in definition order, `len` rows each.
+    /// Returns the columns that have a value, in definition order, with `len` rows each. Empties them.
     pub(super) fn finish_children(&mut self, len: usize) -> Result<Vec<(FieldRef, ArrayRef)>, ArrowError> {
         let mut columns = Vec::new();
         let in_order = self.by_slot.iter().filter(|place| **place != NONE);

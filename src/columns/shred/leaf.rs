@@ -1,5 +1,5 @@
-//! Columns of single values. A column is as long as the row of its last value. Nulls for rows without a value are added
-//! together, before the next value or at the end of the batch.
+//! Columns of values without children. A column ends with the row of its last value. Nulls for rows without a value
+//! are added together, before the next value or at the end of the batch.
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder,
@@ -14,7 +14,7 @@ fn validity() -> NullBufferBuilder {
     NullBufferBuilder::new(0)
 }
 
-/// Texts (or bytes), concatenated.
+/// A column of texts or bytes, concatenated.
 #[derive(Debug)]
 pub(super) struct Text {
     offsets: Vec<i32>,
@@ -51,7 +51,7 @@ impl Text {
         }
     }
 
-    /// Appends a value. The shredder keeps all texts of a batch together under `i32::MAX` bytes.
+    /// Appends a value. The offsets cannot overflow, because the shredder limits the bytes of a batch.
     #[inline]
     pub(super) fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
@@ -91,7 +91,7 @@ impl Text {
     }
 }
 
-/// Values of one width.
+/// A column of numbers.
 #[derive(Debug)]
 pub(super) struct Numbers<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
@@ -138,7 +138,7 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
         }
     }
 
-    /// The values as an array of `data_type`, which `T` stores.
+    /// Returns the values as an array of `data_type`, which must store its values as `T` does. Empties the column.
     pub(super) fn finish(&mut self, len: usize, data_type: DataType) -> Result<ArrayRef, ArrowError> {
         self.pad(len);
         let values: ScalarBuffer<T::Native> = std::mem::take(&mut self.values).into();
@@ -149,7 +149,7 @@ impl<T: ArrowPrimitiveType> Numbers<T> {
     }
 }
 
-/// Booleans.
+/// A column of booleans.
 #[derive(Debug)]
 pub(super) struct Flags {
     values: BooleanBufferBuilder,
@@ -199,7 +199,7 @@ impl Flags {
     }
 }
 
-/// Whether an array holds only nulls, or nothing.
+/// Whether an array holds only nulls, or is empty.
 pub(super) fn is_absent(array: &ArrayRef) -> bool {
     array.null_count() == array.len()
 }

@@ -1,4 +1,4 @@
-//! Elements that repeat.
+//! The columns of repeating elements.
 
 use super::column::{Column, Context};
 use crate::columns::json::Value;
@@ -9,7 +9,7 @@ use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The items of all rows, concatenated.
+/// A list column: the items of all rows, concatenated, and the end of each row.
 #[derive(Debug)]
 pub(super) struct List {
     offsets: Vec<i32>,
@@ -30,7 +30,7 @@ impl List {
         self.offsets.len() - 1
     }
 
-    /// Where the last row ends.
+    /// Returns the end of the last row, as an index into the items.
     pub(super) fn end(&self) -> usize {
         self.offsets.last().map_or(0, |end| *end as usize)
     }
@@ -59,14 +59,14 @@ impl List {
         }
     }
 
-    /// Makes the last row longer by items without a value.
+    /// Adds this many items without a value to the last row.
     pub(super) fn extend(&mut self, items: usize) {
         if let Some(end) = self.offsets.last_mut() {
             *end += items as i32;
         }
     }
 
-    /// How many items the last row has.
+    /// Returns the number of items in the last row.
     pub(super) fn last(&self) -> usize {
         match self.offsets[..] {
             [.., start, end] => (end - start) as usize,

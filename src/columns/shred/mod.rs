@@ -1,11 +1,12 @@
 //! JSON to Arrow: resources of one type become rows of nested columns, typed by R4.
 //!
-//! It follows these rules (`LAYOUT.md` has an example). A column appears with its first value, and a batch has only
-//! columns with a value. Columns are in definition order. A value of another JSON kind than its R4 type is absent, and
-//! so are `null`, `[]`, and objects and arrays without any value that R4 defines. Values are not validated further. A
-//! row is accepted or refused as a whole.
+//! The rules are as follows (`LAYOUT.md` has an example). A column appears with its first value, and a batch has only
+//! columns with a value. Columns are in definition order. A value of another JSON kind than its R4 type is absent,
+//! and so are `null`, `[]`, and objects and arrays without any value that R4 defines. Values are not validated
+//! further. A row is accepted or refused as a whole.
 //!
-//! It writes no files and assigns no ids: the batch goes to `layout` and `file`.
+//! This module writes no files and assigns no field ids. `layout` assigns the ids, and `lake::file` writes the
+//! batches.
 
 mod clip;
 mod column;

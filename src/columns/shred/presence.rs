@@ -1,4 +1,4 @@
-//! Whether a JSON value counts as a value in columns, decided without making the columns. It counts if R4 defines any
+//! Decides whether a JSON value counts as a value in columns, without making the columns. It counts if R4 defines any
 //! value in it.
 
 use super::integer::integer;
@@ -8,7 +8,7 @@ use crate::columns::shape::{Shape, Slot, SlotKind};
 /// Whether the object `text` has a value that its shape defines.
 #[cold]
 pub(super) fn of_text(shape: &'static Shape, text: &str, tape: &mut Tape) -> bool {
-    // The text was checked when the object was read. An object beyond the depth limit has no values.
+    // The text is valid, because it is part of a text that was parsed before.
     tape.parse(text.as_bytes()).is_ok_and(|value| of_object(shape, value))
 }
 

@@ -1,4 +1,4 @@
-//! The interface of the room: rows in, a batch out.
+//! The interface of this module: resources go in as rows, and record batches come out.
 
 use super::clip::Clip;
 use super::column::{Context, Fault};
@@ -13,39 +13,40 @@ use arrow::datatypes::{FieldRef, Schema};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The maximum number of columns of a table, including nested ones. Real records need hundreds. A hostile record nests
-/// extensions in extensions, and would widen every plan and footer. A row that needs more columns is refused.
+/// The maximum number of columns of a table, including nested ones. Real records need hundreds. Without a limit,
+/// hostile records that nest extensions in extensions would make every plan and every file footer large. A row that
+/// needs more columns is refused.
 pub const MAX_COLUMNS: usize = 10_000;
 
-/// The maximum number of bytes of JSON in one batch: Arrow's texts have 32-bit offsets.
+/// The maximum number of bytes of JSON in one batch. Arrow's text columns have 32-bit offsets.
 pub const MAX_BATCH_BYTES: usize = 1 << 30;
 
-/// The maximum bytes of one batch's columns, without the values' own text. Some rows are small as JSON and large as
-/// columns: a list of many items that have hundreds of columns and few values.
+/// The maximum number of bytes of one batch's columns, without the text of the values. Some rows are small as JSON
+/// and large as columns: a list of many items that have hundreds of columns and few values.
 pub const MAX_BATCH_WIDTH: usize = 256 << 20;
 
-/// The bytes of JSON between two checks of [`MAX_BATCH_WIDTH`].
+/// The number of bytes of JSON between two checks of [`MAX_BATCH_WIDTH`].
 const MEASURE_EVERY: usize = 256 << 10;
 
-/// A row that the batch does not accept. The rows before it are not affected.
+/// Why a batch does not accept a row. The rows before it are not affected.
 #[derive(Debug, thiserror::Error)]
 pub enum ShredError {
-    /// The JSON value is no object.
+    /// The JSON value is not an object.
     #[error("a {resource} must be a JSON object")]
     NotAnObject {
         /// The resource type.
         resource: &'static str,
     },
-    /// An object has a duplicate property. Readers would disagree on the resource's meaning.
+    /// An object has a property twice. Readers could disagree on the meaning of the resource.
     #[error("the property `{property}` stands twice in one object")]
     Duplicate {
         /// The property's name.
         property: &'static str,
     },
-    /// The row would make the table wider than allowed.
+    /// The row would give the table more columns than allowed.
     #[error("`{property}` would need more than the {MAX_COLUMNS} columns that a table of {resource} can have")]
     TooManyColumns {
-        /// The property for which there was no room.
+        /// The property whose columns would be too many.
         property: &'static str,
         /// The resource type.
         resource: &'static str,
@@ -55,10 +56,10 @@ pub enum ShredError {
     TooLarge {
         /// The resource type.
         resource: &'static str,
-        /// The row's size in bytes.
+        /// The bytes of the row's JSON and its other texts.
         bytes: usize,
     },
-    /// The batch is full: finish it and push the row again.
+    /// The batch is full. The caller must finish it and push the row again.
     #[error("the batch is full")]
     Full,
 }
@@ -72,17 +73,18 @@ pub struct Shredder {
     context: Context,
     rows: usize,
     bytes: usize,
-    /// The bytes since the columns were last measured.
+    /// The bytes of JSON since the columns were last measured.
     unmeasured: usize,
 }
 
 impl Shredder {
-    /// A shredder for a table without columns.
+    /// Returns a shredder for a table without columns.
     pub fn new(type_id: TypeId) -> Shredder {
         Shredder::with_root(type_id, Struct::new(Shape::of(type_id), true, None))
     }
 
-    /// A shredder for the columns of a clip, over whole resources or over the parts that the clip selects.
+    /// Returns a shredder for the columns of a clip. It accepts whole resources, or resources of which the clip's
+    /// selection was read.
     pub fn clipped(clip: &Clip) -> Shredder {
         let root = Struct::new(Shape::of(clip.type_id()), true, Some(clip.root().clone()));
         Shredder::with_root(clip.type_id(), root)
@@ -100,7 +102,7 @@ impl Shredder {
         }
     }
 
-    /// A shredder for a table with these columns. Only further ones count against [`MAX_COLUMNS`].
+    /// Returns a shredder for a table with these columns. It may add columns until the table has [`MAX_COLUMNS`].
     pub fn for_layout(layout: &Layout) -> Shredder {
         let mut shredder = Shredder::new(layout.type_id());
         shredder.context.room = usize::MAX;
@@ -109,13 +111,13 @@ impl Shredder {
         shredder
     }
 
-    /// Reserves memory for this many rows with this many bytes of resources, so that the largest column need not be
-    /// moved as it grows.
+    /// Reserves memory for this many rows with this many bytes of resources, so that the column of the resources'
+    /// JSON need not be moved while it grows.
     pub fn reserve(&mut self, rows: usize, bytes: usize) {
         self.system.reserve(rows, bytes.min(MAX_BATCH_BYTES));
     }
 
-    /// How many rows the batch has.
+    /// Returns the number of rows in the batch.
     pub fn len(&self) -> usize {
         self.rows
     }
@@ -125,18 +127,18 @@ impl Shredder {
         self.rows == 0
     }
 
-    /// How many bytes of text are in the batch. This approximates its memory.
+    /// Returns the number of bytes of text in the batch, which approximates its memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds one resource to the batch. `root` is the JSON of `system.resource`.
+    /// Adds one resource to the batch. `root` is the parsed JSON of the resource.
     pub fn push(&mut self, system: &SystemValues<'_>, root: Value<'_>) -> Result<(), ShredError> {
         let resource = self.resource;
         if !root.is_object() {
             return Err(ShredError::NotAnObject { resource });
         }
-        // No column can hold more than this, because unescaping makes text shorter.
+        // No text column can gain more bytes than this, because unescaping makes text shorter.
         let bytes = system.text_bytes() + system.resource.len().max(root.raw().len());
         let too_much = if self.rows == 0 {
             ShredError::TooLarge { resource, bytes }
@@ -168,13 +170,13 @@ impl Shredder {
         Ok(())
     }
 
-    /// The rows so far as a batch: system columns, then the elements with a value in it. The shredder is ready for the
-    /// next batch.
+    /// Returns the rows so far as a batch: system columns, then the elements that have a value in some row. The
+    /// shredder is then ready for the next batch.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let len = std::mem::take(&mut self.rows);
         (self.bytes, self.unmeasured) = (0, 0);
         let mut arrays = self.system.finish(len)?;
-        // In a lake every resource has an id. Outside it may have none.
+        // A column without nulls in a lake may have nulls in other batches: a resource outside a lake may have no id.
         let nullable = |(field, array): (&FieldRef, &ArrayRef)| {
             if array.null_count() > 0 && !field.is_nullable() {
                 Arc::new(field.as_ref().clone().with_nullable(true))
@@ -228,7 +230,7 @@ mod tests {
         shredder.finish().unwrap()
     }
 
-    /// The element columns, as one line of JSON per row.
+    /// Returns the columns of elements as text, one line for each row.
     fn elements(batch: &RecordBatch) -> Vec<String> {
         let elements: Vec<usize> = (system_fields().len()..batch.num_columns()).collect();
         let batch = batch.project(&elements).unwrap();

@@ -9,36 +9,36 @@ use arrow::datatypes::{DataType, Field, Int64Type, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// The engine's own facts about a row.
+/// The values of a row's system columns.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemValues<'a> {
     /// The owner of the row. 0 for shared rows.
     pub owner: i64,
-    /// The resource's id. Empty if the resource has none, which is never so in a lake.
+    /// The resource's id. Empty if the resource has none, which does not occur in a lake.
     pub id: &'a str,
     /// The id of the Patient in whose compartment the row is.
     pub patient: Option<&'a str>,
-    /// The row's application.
+    /// The application that the row belongs to.
     pub application: &'a str,
     /// The authorization whose sync stored the row. `None` for imported data.
     pub authorization: Option<&'a str>,
-    /// The endpoint from which the row came.
+    /// The endpoint from which the row came, if any.
     pub endpoint: Option<&'a str>,
     /// `meta.versionId`.
     pub version: i64,
     /// `meta.lastUpdated` in UTC microseconds.
     pub last_updated: i64,
-    /// Hash of the content.
+    /// The first 16 bytes of the hash of the content.
     pub digest: [u8; 16],
     /// The shared resources to which the row refers, as `Type/id`.
     pub shared_refs: &'a [String],
-    /// The resource's JSON text as answers copy it.
+    /// The resource's JSON text, which answers copy as it is.
     pub resource: &'a str,
 }
 
 impl<'a> SystemValues<'a> {
-    /// The values of a resource outside any lake, which is shredded only for computations. They have no owner and no
-    /// application. `resource` may be empty if nothing reads the text.
+    /// Returns the values for a resource that is shredded only for a computation and is in no lake. Its owner is 0,
+    /// and its application is empty. `resource` may be empty if nothing reads the text.
     pub fn outside(id: &'a str, resource: &'a str) -> SystemValues<'a> {
         SystemValues {
             owner: 0,
@@ -55,7 +55,7 @@ impl<'a> SystemValues<'a> {
         }
     }
 
-    /// The bytes of all texts except the resource's.
+    /// Returns the number of bytes of all texts except the resource's JSON.
     pub(super) fn text_bytes(&self) -> usize {
         let optional = [self.patient, self.authorization, self.endpoint];
         let refs: usize = self.shared_refs.iter().map(String::len).sum();
@@ -63,7 +63,7 @@ impl<'a> SystemValues<'a> {
     }
 }
 
-/// The system columns so far. Every row has one value (or null) in each.
+/// The system columns of the rows so far.
 #[derive(Debug)]
 pub(super) struct System {
     owner: Numbers<Int64Type>,
@@ -98,7 +98,7 @@ impl System {
         }
     }
 
-    /// Reserves memory for this many rows with this many bytes of resources.
+    /// Reserves memory for this many rows with this many bytes of JSON.
     pub(super) fn reserve(&mut self, rows: usize, bytes: usize) {
         self.resource.reserve(rows, bytes);
     }
@@ -129,7 +129,7 @@ impl System {
         self.shared_ends.push(self.shared_refs.len() as i32);
     }
 
-    /// The columns in the order of `storage::SYSTEM_COLUMNS`. Empties the columns.
+    /// Returns the columns in the order of `storage::SYSTEM_COLUMNS`, with `len` rows each. Empties the columns.
     pub(super) fn finish(&mut self, len: usize) -> Result<Vec<ArrayRef>, ArrowError> {
         let ends = std::mem::replace(&mut self.shared_ends, vec![0]);
         let mut nulls = NullBufferBuilder::new(len);
