@@ -6,7 +6,7 @@ use crate::consent;
 use crate::lake::LakeError;
 use crate::views::RunError;
 
-/// Why there is no report.
+/// Why a bench made no report.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// A file cannot be read.
@@ -14,15 +14,15 @@ pub enum BenchError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A mix file is invalid.
     #[error("the mix {name}: {reason}")]
     Mix {
-        /// The file's name.
+        /// The name or path of the mix.
         name: String,
-        /// The fault and its place.
+        /// What is wrong, and in which family.
         reason: String,
     },
     /// A file to compare with is not a report.
@@ -30,41 +30,41 @@ pub enum BenchError {
     Report {
         /// The file.
         path: PathBuf,
-        /// The fault.
+        /// What is wrong with the file.
         reason: String,
     },
-    /// An address is not that of a FHIR server.
+    /// An address is not a valid FHIR base URL.
     #[error("{0:?} is no address of a FHIR server; one looks like http://127.0.0.1:8080/fhir")]
     Url(String),
     /// The lake has no values for any family.
     #[error("nothing to ask of the {mode} records of the application {application}: {reason}")]
     Nothing {
-        /// Why its first family is left out.
+        /// Why the first family was left out.
         reason: String,
-        /// The application with the records.
+        /// The application whose records should be drawn.
         application: String,
         /// `live` or `test`.
         mode: &'static str,
     },
-    /// The server that the bench started does not answer.
+    /// The server that the bench started did not begin to listen, or has ended.
     #[error("the server did not start: {0}")]
     Server(String),
-    /// A given server does not answer.
+    /// The server that the user gave does not answer.
     #[error("{url} does not answer: {reason}")]
     Unreachable {
         /// The server's address.
         url: String,
-        /// The reason.
+        /// Why the request failed.
         reason: String,
     },
-    /// A given server refuses the bench, or has nothing at the address.
+    /// The server that the user gave refuses a request, or has nothing at the address.
     #[error("{url} answered {status}{message}; is it the FHIR base, and is the token one of its own?")]
     Refused {
         /// The address.
         url: String,
-        /// The status.
+        /// The HTTP status.
         status: String,
-        /// The server's message, after a colon.
+        /// The server's message after a colon, or an empty text.
         message: String,
     },
     /// The certificates for https cannot be loaded.
@@ -79,19 +79,19 @@ pub enum BenchError {
     /// The values for the requests cannot be drawn from the lake.
     #[error("drawing from the lake: {0}")]
     Draw(#[from] RunError),
-    /// Tokens cannot be made.
+    /// The tokens for the bench's own server could not be made.
     #[error(transparent)]
     Tokens(#[from] consent::Error),
     /// The operating system returned an error.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The page cannot be made.
+    /// The HTML page could not be made.
     #[error(transparent)]
     Page(#[from] askama::Error),
 }
 
 impl BenchError {
-    /// Whether the input is wrong.
+    /// Whether the user's input caused the error.
     pub fn is_input(&self) -> bool {
         match self {
             BenchError::Read { .. }

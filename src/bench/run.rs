@@ -29,11 +29,11 @@ use super::tell::tally::Tally;
 use crate::consent::{Clock, Store};
 use crate::lake::{Lake, Mode, Scope};
 
-/// The maximum time that clients of a soak use one token.
+/// The maximum time for which the clients of a soak use the same token.
 const SOAK_PART: Duration = Duration::from_secs(600);
-/// The minimum number of lines that a soak prints.
+/// The minimum number of progress lines that a soak prints.
 const SOAK_LINES: f64 = 12.0;
-/// The maximum time that a soak waits after its last request to see which memory stays in use.
+/// The maximum time that a soak waits after its last request, to measure the memory that stays in use.
 const SOAK_REST: Duration = Duration::from_secs(30);
 
 /// The settings of a bench.
@@ -43,7 +43,7 @@ pub struct Settings {
     pub clients: Vec<usize>,
     /// How long each family runs with each number of clients.
     pub time: Duration,
-    /// How long each family runs before its measurement. These requests do not count.
+    /// How long a timed family runs before its measurement. The requests of this time do not count.
     pub warm_up: Duration,
     /// The seed of all draws.
     pub seed: u64,
@@ -51,7 +51,7 @@ pub struct Settings {
     pub scope: Arc<Scope>,
 }
 
-/// A bench of a lake.
+/// A bench that is ready to run.
 #[derive(Debug)]
 pub struct Bench {
     /// The lake from which parameters are drawn.
@@ -67,24 +67,24 @@ pub struct Bench {
 /// The server to measure.
 #[derive(Debug)]
 pub enum Asked {
-    /// A server that the bench starts over the lake. It needs the program, and the store in which its tokens are made.
+    /// A server that the bench starts over the lake.
     Own {
-        /// The program.
+        /// The executable of the program.
         program: PathBuf,
-        /// The store.
+        /// The store in which the bench makes its tokens.
         store: Arc<Store>,
     },
     /// A running server, with a token if it requires one.
     Given {
         /// The server's address.
         target: Target,
-        /// A bearer token.
+        /// The bearer token of all requests, if any.
         token: Option<String>,
     },
 }
 
 impl Asked {
-    /// A server that this program starts over a lake.
+    /// Returns a server that this program starts over a lake.
     pub fn own(lake: &Lake) -> Result<Asked, BenchError> {
         Ok(Asked::Own {
             program: std::env::current_exe()?,
@@ -157,7 +157,8 @@ impl Bench {
                 mode,
             });
         }
-        // Families that need a newly started server come first.
+        // A family of [`Kind::Once`] needs a server that was just started. The first such family comes first and so
+        // needs no restart.
         plans.sort_by_key(|(_, plan)| plan.kind != Kind::Once);
         self.ask(plans, &mut report, tell)?;
         Ok(report)
@@ -207,7 +208,7 @@ impl Bench {
         });
         report.server.peak_memory_bytes = running.end()?;
         match outcome {
-            // The finished measurements are kept.
+            // The report of an interrupted bench has the measurements that were finished.
             Err(BenchError::Interrupted) if !report.results.is_empty() => {
                 report.interrupted = true;
                 for (family, numbers) in all {
@@ -250,7 +251,7 @@ impl Bench {
                 plan,
             };
             for clients in self.clients(family) {
-                // An application's token may expire during a bench.
+                // The application's token may expire during a bench, so a new one is made.
                 job.tokens = running.tokens(&job.plan)?;
                 let outcome;
                 (job, outcome) = match job.plan.kind {
@@ -282,7 +283,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Runs a family with `clients` clients.
+    /// Measures a family with `clients` clients, after a warm-up if its kind is [`Kind::Timed`].
     async fn figures(
         &self,
         family: &Family,
@@ -309,7 +310,7 @@ impl Bench {
         ))
     }
 
-    /// Runs a family with `clients` clients while other processes import and erase. Measures the server's memory.
+    /// Measures a family with `clients` clients while other processes import and erase. Watches the server's memory.
     async fn soak(
         &self,
         family: &Family,
@@ -341,7 +342,7 @@ impl Bench {
                 at % 60,
                 tally.answers()
             ));
-            // An application's token may expire during a soak.
+            // The application's token may expire during a soak, so a new one is made.
             job.tokens = running.tokens(&job.plan)?;
         }
         let (taken, samples) = (begun.elapsed(), memory.samples());
@@ -366,7 +367,7 @@ impl Bench {
         Ok((job, outcome))
     }
 
-    /// Runs all clients for a time. Returns the job when they are done.
+    /// Runs all clients of a family for a time. Returns the job, and the results of all clients together.
     async fn phase(
         &self,
         family: &Family,
@@ -384,7 +385,7 @@ impl Bench {
     }
 }
 
-/// The figures of a family's results.
+/// Computes a family's figures from its tally.
 fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: Duration) -> Outcome {
     let seconds = taken.as_secs_f64();
     let per_second = tally.answers() as f64 / seconds;
@@ -425,8 +426,8 @@ fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: D
     }
 }
 
-/// The reason to stop if a family had no good answer. If the server refuses a token for one family, it refuses the
-/// token for all. If it refuses connections, it has stopped. Earlier measurements are kept.
+/// Returns the error for which the bench must stop after a family without a good answer. A 401 stops it, because the
+/// server refuses the token for every family. If all errors are failed connections, the server has stopped.
 fn closed(errors: &[ErrorCount]) -> Option<&ErrorCount> {
     let refused = errors.iter().find(|error| error.status == "401");
     let gone = errors.iter().all(|error| error.status == "connection");
@@ -448,7 +449,7 @@ fn left_out(family: &Family, reason: &str) -> LeftOut {
     }
 }
 
-/// Runs all clients for a time.
+/// Runs all clients for a time, and adds up their results.
 async fn phase(job: Arc<Job>, clients: usize, seed: u64, purpose: String, time: Duration) -> Result<Tally, BenchError> {
     let until = Instant::now() + time;
     let mut tasks = JoinSet::new();
@@ -475,7 +476,7 @@ struct Running<'a> {
     tls: Option<Tls>,
     patients: HashMap<Box<str>, Arc<str>>,
     peak: Option<u64>,
-    /// The address for which tokens were made before the bench's own server used the folder.
+    /// The base URL in the store when the bench began. The bench's own server overwrites it, so it must be restored.
     announced: Option<String>,
 }
 
@@ -496,7 +497,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Stops the running server and starts a new one.
+    /// Stops the running server and starts a new one. Does nothing if the server was given.
     fn start(&mut self) -> Result<(), BenchError> {
         if let Asked::Own { program, .. } = &self.bench.asked {
             self.stop();
@@ -524,7 +525,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The tokens for a family.
+    /// Makes the tokens for a family's queries.
     fn tokens(&mut self, plan: &Plan) -> Result<Tokens, BenchError> {
         let (store, child) = match (&self.bench.asked, &self.child) {
             (Asked::Given { token, .. }, _) => {
@@ -550,7 +551,8 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// The server's name. An error if it does not answer at all.
+    /// Returns the name and version of the server's software. Fails if the server does not answer, or with 401, 403 or
+    /// 404.
     async fn software(&self) -> Result<(Option<String>, Option<String>), BenchError> {
         let target = self.target()?;
         let token = match &self.bench.asked {
@@ -582,7 +584,7 @@ impl<'a> Running<'a> {
         Ok((software("name"), software("version")))
     }
 
-    /// Stops the server and restores the store. Returns the server's peak memory.
+    /// Stops the server and restores the base URL in the store. Returns the server's peak memory.
     fn end(mut self) -> Result<Option<u64>, BenchError> {
         self.stop();
         if let (Asked::Own { store, .. }, Some(announced)) = (&self.bench.asked, &self.announced) {

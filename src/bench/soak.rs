@@ -1,7 +1,7 @@
-//! Changes the lake while a soak sends its requests. Other processes import and erase, as an operator would.
+//! Changes the lake while a soak sends its requests: other processes import and erase, as an operator would.
 //!
-//! Decides what these processes import and erase, so that the lake keeps about its size. They work on a copy of the
-//! lake, which the bench removes when it ends.
+//! Decides what these processes import and erase, so that the size of the lake stays about the same. They work on a
+//! copy of the lake, which the bench removes when it ends.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,33 +21,33 @@ use crate::fhir::facts;
 use crate::lake::{Lake, Mode, Scope};
 use crate::sandbox::Population;
 
-/// The time between imports. A short soak makes [`IMPORTS`] imports instead.
+/// The time between two changes of the lake. A soak of less than five minutes has [`IMPORTS`] changes instead.
 const EVERY: Duration = Duration::from_secs(5);
 const IMPORTS: u32 = 60;
-/// The maximum number of imports from one new person to the next. In a short soak ten people are added and erased.
+/// The maximum number of changes from one new person to the next. A short soak adds and erases ten people.
 const PERSON_EVERY: u32 = 60;
-/// The number of records that an import changes, and the number from which they are drawn.
+/// The number of records that an import changes. They come from a fixed set, whose maximum size follows.
 const CHANGED: usize = 25;
 const CHANGING: usize = 500;
-/// How long a command is repeated while another process writes.
+/// How long a command is repeated while another process writes, and the pause before each repetition.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(200);
-/// The number of points in the curve of memory.
+/// The maximum number of points in the curve of memory.
 const POINTS: f64 = 60.0;
 
-/// A copy of a lake in a temporary folder, removed when it is dropped.
+/// A copy of a lake in a temporary folder. The folder is removed when the value is dropped.
 #[derive(Debug)]
 pub struct Copy(PathBuf);
 
 impl Copy {
-    /// Copies a lake without its service's store.
+    /// Copies a lake to a temporary folder, without the store of its service.
     pub fn of(lake: &Lake) -> Result<Copy, BenchError> {
         let copy = Copy(std::env::temp_dir().join(format!("tabularium-soak-{}", Uuid::new_v4())));
         lake.copy_to(&copy.0)?;
         Ok(copy)
     }
 
-    /// The folder of the copy.
+    /// Returns the folder of the copy.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -55,14 +55,14 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // If the copy cannot be removed, tell the user where it is.
+        // If the folder cannot be removed, the warning tells the user where it is.
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             tracing::warn!(folder = %self.0.display(), %error, "the soak's copy of the lake stays");
         }
     }
 }
 
-/// Imports and erases until it is stopped.
+/// A thread that imports and erases until it is stopped.
 pub(super) struct Writer {
     counts: Arc<Counts>,
     thread: Option<JoinHandle<Vec<ErrorCount>>>,
@@ -93,7 +93,7 @@ impl Writer {
             input: lake.folder().path().join("soak.ndjson"),
             mode: scope.mode,
             records: records(lake, scope, seed)?,
-            // A different seed, so that none of these people are in the lake.
+            // The seed differs from that of the bench, so that none of these people are in the lake.
             population: Population::new(seed ^ 0x50a6_50a6, u64::from(u32::MAX)),
             person_every: (steps / 10).clamp(4, PERSON_EVERY),
             counts: counts.clone(),
@@ -106,13 +106,13 @@ impl Writer {
         })
     }
 
-    /// The number of imports and erasures so far.
+    /// Returns the numbers of imports and of erasures so far.
     pub(super) fn done(&self) -> (u64, u64) {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (count(&self.counts.imports), count(&self.counts.erasures))
     }
 
-    /// Waits for the running command. Returns its error.
+    /// Waits for the running command to end, and runs no other. Returns the errors of all commands.
     pub(super) fn stop(mut self) -> Vec<ErrorCount> {
         self.end()
     }
@@ -133,7 +133,7 @@ impl Drop for Writer {
     }
 }
 
-/// Some records of the lake with their texts.
+/// Reads some records of the lake as JSON.
 fn records(lake: &Lake, scope: &Arc<Scope>, seed: u64) -> Result<Vec<Value>, BenchError> {
     let rows = some_of(lake, scope, seed, CHANGING)?;
     let snapshot = lake.snapshot();
@@ -188,13 +188,13 @@ impl Work {
         self.counts.stop.load(Ordering::Relaxed)
     }
 
-    /// All records of a person who is not in the lake.
+    /// Returns all records of a person who is not in the lake, as NDJSON.
     fn newcomer(&self, index: u64) -> String {
         let records = self.population.person(index);
         records.iter().map(|record| format!("{}\n", record.json)).collect()
     }
 
-    /// The next few records. Each gets a tag that makes it a new version.
+    /// Returns the next [`CHANGED`] records as NDJSON. Each gets a tag that makes it a new version.
     fn changed(&self, step: u32) -> String {
         let start = step as usize * CHANGED;
         let next = (start..start + CHANGED.min(self.records.len())).map(|at| &self.records[at % self.records.len()]);
@@ -231,8 +231,8 @@ impl Work {
         }
     }
 
-    /// Runs a command of the program over the lake. Runs it again if another process was writing, such as the server's
-    /// upkeep.
+    /// Runs a command of the program over the lake. If another process was writing, such as the server's upkeep,
+    /// repeats the command for at most [`PATIENCE`].
     fn command(&self, name: &str, arguments: &[&std::ffi::OsStr]) -> Result<(), String> {
         let begun = Instant::now();
         loop {
@@ -266,7 +266,7 @@ impl Work {
     }
 }
 
-/// The maximum memory in each of sixty equal parts of the time.
+/// Returns the maximum memory in each of sixty equal parts of the time.
 pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     let end = samples.last().map_or(0.0, |sample| sample.seconds);
     let place = |sample: &MemoryAt| ((sample.seconds / end.max(1e-9) * POINTS) as usize).min(POINTS as usize - 1);
@@ -283,8 +283,8 @@ pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
-/// The memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour). Both are the
-/// maximum over the preceding twelfth of the time. `None` if there are no samples.
+/// Returns the memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour). Both are
+/// the maximum over the preceding twelfth of the time. `None` if either has no samples, or if the divisor is 0.
 pub(super) fn growth(samples: &[MemoryAt]) -> Option<f64> {
     let end = samples.last()?.seconds;
     let peak = |from: f64, to: f64| {

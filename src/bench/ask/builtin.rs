@@ -1,9 +1,9 @@
 //! The program's own mixes and views, in the form of a mix file.
 
-/// The families. Each belongs to one of [`NAMES`].
+/// The program's families, as a mix file. Each family belongs to a mix in [`NAMES`].
 pub(in crate::bench) const FAMILIES: &str = include_str!("builtin.json");
 
-/// The mixes. `all` is all of them except `soak`.
+/// The names of the program's mixes. `all` has the families of all others except `soak`.
 pub(in crate::bench) const NAMES: [&str; 9] = [
     "read",
     "patient-search",
@@ -16,7 +16,7 @@ pub(in crate::bench) const NAMES: [&str; 9] = [
     "soak",
 ];
 
-/// The ViewDefinition of this name.
+/// Returns the ViewDefinition with this name. `None` if the program has no such view.
 pub(in crate::bench) fn view(name: &str) -> Option<&'static str> {
     Some(match name {
         "patients" => include_str!("../../../benches/views/patients.view.json"),

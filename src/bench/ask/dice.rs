@@ -11,24 +11,24 @@ use siphasher::sip::SipHasher13;
 pub(in crate::bench) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// The stream for a purpose. `index` distinguishes several streams of one purpose.
+    /// Creates the stream for a purpose. `index` distinguishes several streams of one purpose.
     pub(in crate::bench) fn new(seed: u64, purpose: &str, index: u64) -> Dice {
         let mut hasher = SipHasher13::new_with_keys(seed, index);
         hasher.write(purpose.as_bytes());
         Dice(ChaCha8Rng::seed_from_u64(hasher.finish()))
     }
 
-    /// A number in `0..end`. 0 if `end` is 0.
+    /// Returns a number in `0..end`, or 0 if `end` is 0.
     pub(in crate::bench) fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.0.next_u64()) * end as u128) >> 64) as usize
     }
 
-    /// One of these items. `None` if there are none.
+    /// Returns one of these items. `None` if there are none.
     pub(in crate::bench) fn one_of<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }
 
-    /// Moves `many` items, drawn without repetition, to the front.
+    /// Draws `many` items without repetition and moves them to the front.
     pub(in crate::bench) fn deal<T>(&mut self, items: &mut [T], many: usize) {
         for at in 0..many.min(items.len()) {
             let other = at + self.below(items.len() - at);
@@ -46,7 +46,7 @@ pub(in crate::bench) struct Reservoir<T> {
 }
 
 impl<T> Reservoir<T> {
-    /// An empty sample of at most this many items.
+    /// Creates an empty sample of at most this many items.
     pub(in crate::bench) fn new(capacity: usize) -> Reservoir<T> {
         Reservoir {
             items: Vec::new(),
@@ -68,12 +68,12 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// How many items were offered.
+    /// Returns the number of items that were offered.
     pub(in crate::bench) fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The sample.
+    /// Returns the sample.
     pub(in crate::bench) fn items(&self) -> &[T] {
         &self.items
     }

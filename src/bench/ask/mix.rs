@@ -1,5 +1,5 @@
-//! Mix files: families of queries. Decides their format and the meaning of their names. `plan` decides which values are
-//! drawn for the queries.
+//! Mix files: families of queries. Decides the format of the files and the meaning of the names in them. `plan` decides
+//! which values are drawn for the queries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::row::Field;
 use super::template::{Template, resource_type};
 use crate::fhir::{TypeId, facts};
 
-/// The maximum number of clients of a family.
+/// The maximum number of clients with which a family runs.
 pub(in crate::bench) const MAX_CLIENTS: usize = 10_000;
 
 /// Families of queries.
@@ -27,12 +27,12 @@ pub struct Mix {
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Family {
     pub(in crate::bench) name: String,
-    /// The program's own mix with this family.
+    /// The program's mix to which this family belongs. Empty if there is none.
     mix: String,
     pub(in crate::bench) kind: Kind,
-    /// Numbers of clients, if they differ from those of the bench.
+    /// The numbers of clients, if they differ from those of the bench.
     pub(in crate::bench) clients: Option<Vec<usize>>,
-    /// Whether the report has the rows per second of the searched table.
+    /// Whether the report shows how many rows of the searched table are read per second.
     pub(in crate::bench) scans: bool,
     pub(in crate::bench) queries: Vec<Query>,
 }
@@ -41,14 +41,14 @@ pub(in crate::bench) struct Family {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::bench) enum Kind {
-    /// Any of the queries, for a time.
+    /// Clients send any of the queries, for a time.
     #[default]
     Timed,
-    /// One request for each person, after the server was started.
+    /// Clients send one request for each person to a server that was just started.
     Once,
-    /// All pages of one of the queries, by the `next` links.
+    /// Clients read all pages of one of the queries, by the `next` links.
     Pages,
-    /// Any of the queries, for a time, while other processes import and erase.
+    /// Clients send any of the queries, for a time, while other processes import and erase.
     Soak,
 }
 
@@ -59,17 +59,18 @@ pub(in crate::bench) enum Draw {
     /// All rows, each equally likely.
     #[default]
     Rows,
-    /// A thousand of the rows, drawn once.
+    /// A thousand of the rows, drawn once for the bench.
     WorkingSet,
-    /// Values of some people, each person equally likely. For codes, the codes that a person has in 100 to 400 rows.
+    /// The rows of some people, each person equally likely. If the query has a code, only rows whose code the person
+    /// has in 100 to 400 rows; if there are none, all of the people's rows.
     People,
-    /// Codes of at least 1% of the rows, each equally likely.
+    /// Rows with a code that at least 1% of the rows have, each code equally likely.
     Common,
-    /// Codes of at most 0.1% of the rows, each equally likely.
+    /// Rows with a code that at most 0.1% of the rows have, each code equally likely.
     Rare,
-    /// Codes of at least 1,000 rows, each equally likely.
+    /// Rows with a code that at least 1,000 rows have, each code equally likely.
     Large,
-    /// The code whose number of rows is closest to 100,000.
+    /// Rows with the code whose number of rows is closest to 100,000.
     HundredThousand,
 }
 
@@ -87,7 +88,7 @@ pub(in crate::bench) enum Who {
 /// One query.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Query {
-    /// The text in the mix.
+    /// The text that the report shows. Of a `GET` it is the path and query.
     pub(in crate::bench) text: String,
     pub(in crate::bench) request: Request,
     pub(in crate::bench) subject: Subject,
@@ -99,22 +100,22 @@ pub(in crate::bench) struct Query {
 /// The request of a query.
 #[derive(Clone, Debug)]
 pub(in crate::bench) enum Request {
-    /// `GET` of this address.
+    /// A `GET` of this path.
     Get(Template),
-    /// A form, posted to this address.
+    /// A `POST` to this path, with this form as its body.
     Form(Template, Template),
-    /// A body for `ViewDefinition/$run`, answered as CSV.
+    /// A `POST` of this body to `ViewDefinition/$run`, with CSV as the answer.
     View(Arc<[u8]>),
 }
 
-/// The subject of a query.
+/// The resources that a query is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Subject {
     /// Resources of a type.
     Type(TypeId),
     /// Resources of any type.
     Lake,
-    /// The server.
+    /// The server itself, such as its CapabilityStatement, or resources of all types, as in `_search`.
     Server,
 }
 
@@ -152,7 +153,7 @@ struct RawQuery {
 }
 
 impl Mix {
-    /// The program's own mix of this name, or the mix in the file of this name.
+    /// Returns the program's own mix with this name, or reads the mix file at this path.
     pub fn load(name: &str) -> Result<Mix, BenchError> {
         if builtin::NAMES.contains(&name) {
             let mut mix = Mix::builtin()?;
@@ -182,7 +183,7 @@ impl Mix {
         }
     }
 
-    /// Whether the mix changes the lake of the server. Such a mix gets a copy.
+    /// Whether the mix changes the server's lake. The caller must then give the bench a copy of the lake.
     pub fn changes_lake(&self) -> bool {
         self.families.iter().any(|family| family.kind == Kind::Soak)
     }
@@ -191,7 +192,7 @@ impl Mix {
         Mix::parse("all", builtin::FAMILIES, None, &[])
     }
 
-    /// Reads a mix with view files in `folder`.
+    /// Parses a mix file. `folder` holds the files of its views. `known` has the families that it may use.
     fn parse(name: &str, text: &str, folder: Option<&Path>, known: &[Family]) -> Result<Mix, BenchError> {
         let raw: RawMix = serde_json::from_str(text).map_err(|error| bad(name, error.to_string()))?;
         let mut families: Vec<Family> = Vec::new();
@@ -219,7 +220,7 @@ fn bad(name: &str, reason: String) -> BenchError {
     }
 }
 
-/// The families to which an entry refers.
+/// Returns the families that an entry of a mix file describes or uses.
 fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Family>, String> {
     let clients = match raw.clients {
         Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MAX_CLIENTS).contains(many)) => {
@@ -273,7 +274,7 @@ fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Resul
     }])
 }
 
-/// The known families with this name, or of a mix with this name.
+/// Returns the known families with this name, or those of the mix with this name. Fails if there are none.
 fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
     let found: Vec<Family> = known
         .iter()
@@ -287,7 +288,7 @@ fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
     }
 }
 
-/// The queries that an entry describes.
+/// Returns the queries that an entry of a mix file describes or uses.
 fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Query>, String> {
     let weight = raw.weight.unwrap_or(1);
     if !(1..=1_000_000).contains(&weight) {
@@ -335,7 +336,7 @@ fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<
     }
 }
 
-/// The subject of a path.
+/// Returns the subject of a query with this path.
 fn subject(template: &Template, path: &str) -> Result<Subject, String> {
     if path.starts_with("{type}/") {
         return Ok(Subject::Lake);
@@ -357,7 +358,7 @@ fn subject(template: &Template, path: &str) -> Result<Subject, String> {
     }
 }
 
-/// Refuses placeholders without a row.
+/// Refuses a query with a placeholder that has no value for the query's subject.
 fn checked(query: Query) -> Result<Query, String> {
     let own = query.own();
     match query.subject {
@@ -373,7 +374,8 @@ fn checked(query: Query) -> Result<Query, String> {
     }
 }
 
-/// The body that runs a view, and the view's resource type.
+/// Returns the body that runs a view, and the view's resource type. The view is the program's own or a file in
+/// `folder`.
 fn view_body(name: &str, folder: Option<&Path>) -> Result<(Vec<u8>, TypeId), String> {
     let text = match builtin::view(name) {
         Some(text) => text.to_owned(),
@@ -406,7 +408,7 @@ impl Query {
         }
     }
 
-    /// The fields that a drawn row must have.
+    /// Returns the fields that the drawn row must have.
     pub(in crate::bench) fn own(&self) -> Vec<Field> {
         let mut fields: Vec<Field> = self.templates().into_iter().flat_map(Template::own).collect();
         if self.token == Who::Patient && !fields.contains(&Field::Patient) {
@@ -415,17 +417,17 @@ impl Query {
         fields
     }
 
-    /// The fields of rows of other types.
+    /// Returns the fields that are drawn from rows of other types.
     pub(in crate::bench) fn others(&self) -> Vec<(TypeId, Field)> {
         self.templates().into_iter().flat_map(Template::others).collect()
     }
 
-    /// Whether the query names many people.
+    /// Whether the query has the placeholder `{patients}`.
     pub(in crate::bench) fn names_people(&self) -> bool {
         self.templates().into_iter().any(Template::names_people)
     }
 
-    /// The resource type of a good answer, if the query determines it.
+    /// Returns the resource type of a good answer. `None` if the query does not determine it.
     pub(in crate::bench) fn expects(&self) -> Option<&'static str> {
         match (&self.request, self.subject) {
             (Request::View(_), _) | (_, Subject::Lake) => None,

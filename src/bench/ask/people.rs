@@ -7,12 +7,12 @@ use super::dice::{Dice, Reservoir};
 use super::table;
 use crate::lake::scan::ScopedTable;
 
-/// The maximum number of people known by id. A larger lake is sampled.
+/// The maximum number of people whose ids are kept. Of a larger lake it is a random sample.
 const MAX_PEOPLE: usize = 200_000;
 /// The number of people whose rows are sampled separately.
 const CHOSEN: usize = 1_000;
 
-/// People's ids.
+/// The ids of the people.
 #[derive(Debug, Default)]
 pub(in crate::bench) struct People {
     all: Vec<Box<str>>,
@@ -20,7 +20,7 @@ pub(in crate::bench) struct People {
 }
 
 impl People {
-    /// Reads the people from the table of Patients.
+    /// Reads the ids of the people from the table of Patients, and shuffles them.
     pub(in crate::bench) fn read(patients: &ScopedTable, seed: u64) -> Result<People, BenchError> {
         let mut dice = Dice::new(seed, "people", 0);
         let mut ids: Reservoir<Box<str>> = Reservoir::new(MAX_PEOPLE);
@@ -32,17 +32,17 @@ impl People {
         Ok(People { all, chosen })
     }
 
-    /// All people.
+    /// Returns the ids of all people.
     pub(in crate::bench) fn all(&self) -> &[Box<str>] {
         &self.all
     }
 
-    /// The people for queries about one person, in order.
+    /// Returns the people who were chosen for queries about one person, in order.
     pub(in crate::bench) fn chosen(&self) -> &[Box<str>] {
         &self.all[..self.all.len().min(CHOSEN)]
     }
 
-    /// Whether a person is among them.
+    /// Whether a person was chosen for queries about one person.
     pub(in crate::bench) fn is_chosen(&self, id: &str) -> bool {
         self.chosen.contains(id)
     }

@@ -14,15 +14,15 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 use crate::lake::{Lake, Scope};
 
-/// The maximum number of resources known by type and id alone, for reads of any type.
+/// The maximum number of resources that are sampled by type and id alone, for queries over any type.
 const ANY: usize = 100_000;
-/// Rows of a working set.
+/// The number of rows in a working set.
 const WORKING_SET: usize = 1_000;
-/// The number of people in a family that requests the same people repeatedly.
+/// The maximum number of people in a query that requests the same people repeatedly.
 const HOT_PEOPLE: usize = 200;
-/// The wanted number of a person's rows with the requested code.
+/// How many of a person's rows should have the code that a query requests.
 const OF_PERSON: std::ops::RangeInclusive<u32> = 100..=400;
-/// The minimum rows of a code that counts as a large part of a table.
+/// The minimum number of rows of a code for [`Draw::Large`].
 const LARGE: u64 = 1_000;
 const HUNDRED_THOUSAND: u64 = 100_000;
 
@@ -40,9 +40,9 @@ pub(in crate::bench) struct Drawn {
 pub(in crate::bench) struct Plan {
     pub(in crate::bench) kind: Kind,
     pub(in crate::bench) queries: Vec<Ready>,
-    /// The number of rows of the searched table, if the report has it.
+    /// The number of rows of the searched table, if the report shows how many are read per second.
     pub(in crate::bench) table_rows: Option<u64>,
-    /// The queries that are left out, with the reasons.
+    /// The reasons why queries were left out.
     pub(in crate::bench) left_out: Vec<String>,
     total_weight: u64,
 }
@@ -56,7 +56,7 @@ pub(in crate::bench) struct Ready {
     pub(in crate::bench) groups: Vec<Vec<Arc<Row>>>,
     pub(in crate::bench) others: Vec<Others>,
     pub(in crate::bench) people: Arc<[Box<str>]>,
-    /// About how many resources match.
+    /// The number of rows with the query's code, or of all rows of the type if the query has no code.
     matches: u64,
 }
 
@@ -187,7 +187,7 @@ impl Drawn {
         }
     }
 
-    /// The rows that a query may draw, in groups that are equally likely.
+    /// Returns the rows that a query may draw, in groups that are equally likely.
     fn groups(&self, query: &Query, own: &[Field], kind: Kind) -> Result<Vec<Vec<Arc<Row>>>, String> {
         let mut dice = Dice::new(self.seed, &query.text, 0);
         let nothing = || vec![vec![Arc::new(Row::default())]];
@@ -240,20 +240,20 @@ impl Drawn {
     }
 }
 
-/// The groups that have rows. An error if none has.
+/// Returns the groups that have rows. Fails if no group has any.
 fn some(mut groups: Vec<Vec<Arc<Row>>>, why: impl Fn() -> String) -> Result<Vec<Vec<Arc<Row>>>, String> {
     groups.retain(|group| !group.is_empty());
     if groups.is_empty() { Err(why()) } else { Ok(groups) }
 }
 
-/// The distance from a hundred thousand, as a ratio.
+/// Returns the ratio between a number and a hundred thousand, the larger over the smaller, times 1,000.
 fn distance(rows: u64) -> u64 {
     let (rows, wanted) = (rows.max(1), HUNDRED_THOUSAND);
     rows.max(wanted) * 1_000 / rows.min(wanted)
 }
 
-/// The rows of the codes from which the query may draw. If there are none, those of the first code by `rank` that has
-/// rows.
+/// Returns a group of rows for each wanted code. If that gives no rows, returns the rows of the first code by `rank`
+/// that has rows.
 fn of_codes(
     pool: &Pool,
     wanted: impl Fn(&Code) -> bool,
@@ -270,7 +270,8 @@ fn of_codes(
     codes.into_iter().find_map(rows).into_iter().collect()
 }
 
-/// The rows of people. If each person is requested only once, there are more people.
+/// Returns a group of rows for each person. There are at most [`HOT_PEOPLE`] people, unless each person is requested
+/// only once.
 fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>> {
     let limit = if kind == Kind::Once { people.len() } else { HOT_PEOPLE };
     let rows = |wanted: &dyn Fn(u32) -> bool| -> Vec<Vec<Arc<Row>>> {
@@ -294,7 +295,7 @@ fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>
     rows(&|_| true)
 }
 
-/// The types whose rows the queries need.
+/// Returns the types whose rows the queries need.
 fn types_of(queries: &[&Query]) -> BTreeSet<TypeId> {
     let mut types = BTreeSet::new();
     for query in queries {
@@ -312,7 +313,7 @@ fn asks_for_people(queries: &[&Query]) -> bool {
         .any(|query| query.draw == Draw::People || query.token == Who::Patient || query.names_people())
 }
 
-/// Some of the resources that a scope shows, by type and id.
+/// Draws up to `count` of the resources that a scope shows. The rows have only the type and id.
 pub(in crate::bench) fn some_of(
     lake: &Lake,
     scope: &Arc<Scope>,
@@ -327,7 +328,7 @@ pub(in crate::bench) fn some_of(
     Ok(rows)
 }
 
-/// A sample of all resources by type and id.
+/// Returns a sample of the resources in these tables. The rows have only the type and id.
 fn any(tables: impl Iterator<Item = ScopedTable>, seed: u64) -> Result<Vec<Arc<Row>>, BenchError> {
     let mut dice = Dice::new(seed, "any", 0);
     let mut rows = Reservoir::new(ANY);
@@ -360,7 +361,7 @@ impl Plan {
         })
     }
 
-    /// The people whose queries have their own tokens.
+    /// Returns the Patients whose own tokens the queries carry.
     pub(in crate::bench) fn token_people(&self) -> BTreeSet<&str> {
         let by_patient = self.queries.iter().filter(|ready| ready.query.token == Who::Patient);
         by_patient
@@ -425,7 +426,7 @@ mod tests {
         Fixture { _folder: folder, lake }
     }
 
-    /// Requests for a query, drawn repeatedly: their first lines and bodies, without duplicates.
+    /// Draws 50 requests for a query. Returns their first lines and bodies, without duplicates.
     fn drawn(fixture: &Fixture, query: &str, seed: u64) -> Result<BTreeSet<String>, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mix.json");

@@ -1,5 +1,5 @@
-//! The values of a type in a lake that queries can use: a sample of rows, some rows of each code with their number, and
-//! rows of some people. A ViewDefinition reads them once, in the caller's scope.
+//! The values of a type in a lake that queries can use: a sample of all rows, the number of rows of each code with a
+//! sample of them, and rows of some people. A ViewDefinition reads the rows once, in the caller's scope.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -17,25 +17,25 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 use crate::views::View;
 
-/// The maximum number of rows kept of a type.
+/// The maximum number of rows in the sample of a type.
 const ROWS: usize = 50_000;
-/// The maximum number of rows kept of each code.
+/// The maximum number of rows in the sample of a code.
 const ROWS_OF_CODE: usize = 16;
-/// The maximum number of distinct codes. Rows with further codes count only as rows.
+/// The maximum number of distinct codes that are counted and sampled. Further codes are not.
 const CODES: usize = 50_000;
-/// The maximum number of rows kept of each person.
+/// The maximum number of rows in the sample of a person.
 const ROWS_OF_PERSON: usize = 64;
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;
 
-/// A type's rows.
+/// What queries can draw from the rows of a type.
 #[derive(Debug)]
 pub(in crate::bench) struct Pool {
     /// The number of rows that the scope shows.
     pub(in crate::bench) rows: u64,
     /// A sample of the rows.
     pub(in crate::bench) sample: Vec<Arc<Row>>,
-    /// The codes, by their text.
+    /// The codes, sorted by their texts.
     pub(in crate::bench) codes: Vec<Code>,
     /// The rows of the chosen people, in the order of the people.
     pub(in crate::bench) people: Vec<PersonRows>,
@@ -44,7 +44,7 @@ pub(in crate::bench) struct Pool {
 /// The rows with a code.
 #[derive(Debug)]
 pub(in crate::bench) struct Code {
-    /// `system|code`.
+    /// The code, as `system|code`.
     pub(in crate::bench) text: Box<str>,
     /// The number of rows.
     pub(in crate::bench) rows: u64,
@@ -59,7 +59,7 @@ pub(in crate::bench) struct PersonRows {
     pub(in crate::bench) sample: Vec<(Arc<Row>, u32)>,
 }
 
-/// A value of a row, with its FHIRPath expressions. The first one that the type supports is used.
+/// The values of a row, each with its FHIRPath expressions. The first expression that compiles for the type is used.
 const PATHS: [(&str, &[&str]); 6] = [
     (
         "patient",
@@ -108,7 +108,7 @@ impl Pool {
     }
 }
 
-/// The columns that the type can have: names and paths.
+/// Returns the names and FHIRPath expressions of the columns that the type can have.
 fn columns(type_id: TypeId) -> Vec<(String, String)> {
     let name = facts().get(type_id).name;
     let compiles = |path: &str| View::parse(definition(name, &[("x".to_owned(), path.to_owned())]).as_bytes()).is_ok();
@@ -136,7 +136,7 @@ fn columns(type_id: TypeId) -> Vec<(String, String)> {
 /// A pool under construction.
 struct Filling<'a> {
     dice: Dice,
-    /// Whether the id of a row is the id of its person.
+    /// Whether the rows are Patients. The id of a row is then the id of the person.
     of_patients: bool,
     people: &'a People,
     rows: u64,
@@ -230,7 +230,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Changes the entry of a text. The text is copied only if it is new.
+/// Applies `act` to the entry of a key. Copies the key only if the entry is new.
 fn with_entry<V>(map: &mut Map<Box<str>, V>, key: &str, new: impl FnOnce() -> V, act: impl FnOnce(&mut V)) {
     if let Some(value) = map.get_mut(key) {
         return act(value);
@@ -238,7 +238,7 @@ fn with_entry<V>(map: &mut Map<Box<str>, V>, key: &str, new: impl FnOnce() -> V,
     act(map.entry(key.into()).or_insert_with(new));
 }
 
-/// A batch's columns.
+/// The columns of a batch, as texts. `None` for a column that the type does not have.
 struct Columns {
     id: Option<StringArray>,
     patient: Option<StringArray>,

@@ -31,7 +31,7 @@ impl Values for RowValues<'_> {
 }
 
 impl Ready {
-    /// Writes the request for a row into `out`, replacing its content.
+    /// Writes the request for a row into `out`, and replaces the content of `out`.
     pub(in crate::bench) fn request(
         &self,
         row: &Row,
@@ -67,7 +67,7 @@ impl Ready {
     }
 }
 
-/// A `GET` of a path below the server's root.
+/// Writes a `GET` of a path below the server's root into `out`, and replaces the content of `out`.
 pub(in crate::bench) fn get(path: &str, target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(b"GET ");
@@ -83,7 +83,7 @@ fn begin(method: &str, target: &Target, out: &mut Vec<u8>) {
     out.push(b'/');
 }
 
-/// The headers that follow the path in every request, without the empty line.
+/// Appends the end of the request line and the headers that all requests have, without the empty line.
 fn head(target: &Target, token: Option<&str>, out: &mut Vec<u8>) {
     out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
     out.extend_from_slice(target.authority.as_bytes());

@@ -5,7 +5,7 @@ use chrono::{Days, NaiveDate};
 /// The number of days between `{date}` and `{until}`.
 const SPAN: Days = Days::new(90);
 
-/// A value that a query can use.
+/// A value of a resource that a query can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::bench) enum Field {
     /// The resource's type.
@@ -14,15 +14,15 @@ pub(in crate::bench) enum Field {
     Id,
     /// The Patient of the resource.
     Patient,
-    /// `system|code`.
+    /// The code, as `system|code`.
     Code,
-    /// The category's `system|code`.
+    /// The category, as `system|code`.
     Category,
     /// The number of a Quantity.
     Value,
-    /// A day.
+    /// The day of the resource.
     Date,
-    /// The day 90 days after the date.
+    /// The day 90 days after [`Field::Date`].
     Until,
 }
 
@@ -39,7 +39,7 @@ impl Field {
         Field::Until,
     ];
 
-    /// The field's name in placeholders.
+    /// Returns the field's name in placeholders.
     pub(in crate::bench) fn name(self) -> &'static str {
         match self {
             Field::Type => "type",
@@ -53,23 +53,23 @@ impl Field {
         }
     }
 
-    /// The field of a placeholder.
+    /// Returns the field with this name in placeholders.
     pub(in crate::bench) fn named(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.name() == name)
     }
 }
 
-/// The values of one resource as in a query, before percent-encoding.
+/// The values of one resource as a query has them, before percent-encoding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::bench) struct Row([Option<Box<str>>; Field::ALL.len()]);
 
 impl Row {
-    /// The value, if the resource has one.
+    /// Returns the value of a field, if the resource has one.
     pub(in crate::bench) fn get(&self, field: Field) -> Option<&str> {
         self.0[field as usize].as_deref()
     }
 
-    /// Sets a value.
+    /// Sets the value of a field.
     pub(in crate::bench) fn set(&mut self, field: Field, value: impl Into<Box<str>>) {
         self.0[field as usize] = Some(value.into());
     }
@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-/// Appends a token's `system|code` as a search value. Escapes the separators of values.
+/// Appends `system|code` as a value of a token parameter. Escapes the separators of values.
 pub(in crate::bench) fn token(system: Option<&str>, code: &str, out: &mut String) {
     if let Some(system) = system {
         escape(system, out);

@@ -32,7 +32,7 @@ pub(super) fn rows(
 ) -> Result<(), BenchError> {
     let definition = definition(facts().get(table.type_id()).name, columns);
     let view = View::parse(definition.as_bytes()).map_err(|error| {
-        // The paths are the program's own and were compiled before.
+        // The paths are the program's own and compiled before, so this does not happen.
         BenchError::Io(std::io::Error::other(error.to_string()))
     })?;
     let run = futures::executor::block_on(Run::new(table, Arc::new(view), &Resources::default(), None))?;
@@ -42,7 +42,7 @@ pub(super) fn rows(
     Ok(())
 }
 
-/// A column of any type as text. `None` if there is no such column.
+/// Returns a column of any type as text. `None` if there is no such column.
 pub(super) fn texts(batch: &RecordBatch, name: &str) -> Option<StringArray> {
     let column = batch.column_by_name(name)?;
     let text = arrow::compute::cast(column, &DataType::Utf8).ok()?;

@@ -6,7 +6,7 @@ use super::dice::Dice;
 use super::row::{Field, Row};
 use crate::fhir::{Kind, TypeId, facts};
 
-/// How many people `{patients}` names.
+/// The maximum number of people for whom `{patients}` stands.
 pub(in crate::bench) const MANY_PATIENTS: usize = 1_000;
 
 /// Characters that a query's value may contain unencoded.
@@ -28,18 +28,18 @@ enum Part {
     Patients,
 }
 
-/// The source of values.
+/// The source of the values for placeholders.
 pub(in crate::bench) trait Values {
-    /// The row that was drawn for this request.
+    /// Returns the row that was drawn for this request.
     fn row(&self) -> &Row;
-    /// A row of another type that has this field.
+    /// Draws a row of another type that has this field.
     fn other(&self, type_id: TypeId, field: Field, dice: &mut Dice) -> Option<&Row>;
-    /// All people's ids.
+    /// Returns the ids of all people.
     fn people(&self) -> &[Box<str>];
 }
 
 impl Template {
-    /// Parses a text. An error is the end of a sentence.
+    /// Parses the text of a query. The error is a phrase that ends a message.
     pub(in crate::bench) fn parse(text: &str) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -65,7 +65,7 @@ impl Template {
         Ok(Template(parts))
     }
 
-    /// The fields that the drawn row must have.
+    /// Returns the fields that the drawn row must have.
     pub(in crate::bench) fn own(&self) -> impl Iterator<Item = Field> {
         self.0.iter().filter_map(|part| match part {
             Part::Own(field) => Some(*field),
@@ -73,7 +73,7 @@ impl Template {
         })
     }
 
-    /// The fields of other types.
+    /// Returns the fields that are drawn from rows of other types.
     pub(in crate::bench) fn others(&self) -> impl Iterator<Item = (TypeId, Field)> {
         self.0.iter().filter_map(|part| match part {
             Part::Of(type_id, field) => Some((*type_id, *field)),
@@ -81,12 +81,12 @@ impl Template {
         })
     }
 
-    /// Whether the template names many people.
+    /// Whether the template has the placeholder `{patients}`.
     pub(in crate::bench) fn names_people(&self) -> bool {
         self.0.contains(&Part::Patients)
     }
 
-    /// The text before the first placeholder.
+    /// Returns the text before the first placeholder.
     pub(in crate::bench) fn start(&self) -> &str {
         match self.0.first() {
             Some(Part::Text(text)) => text,
@@ -110,7 +110,7 @@ impl Template {
     }
 }
 
-/// The placeholder between braces.
+/// Parses the name of a placeholder, which stands between braces.
 fn placeholder(name: &str) -> Result<Part, String> {
     if name == "patients" {
         return Ok(Part::Patients);
@@ -134,7 +134,7 @@ fn placeholder(name: &str) -> Result<Part, String> {
     }
 }
 
-/// The R4 type of this name that resources can have.
+/// Returns the R4 resource type with this name, unless it is abstract.
 pub(in crate::bench) fn resource_type(name: &str) -> Option<TypeId> {
     let of_resources =
         |type_id: &TypeId| facts().get(*type_id).kind == Kind::Resource && !facts().get(*type_id).is_abstract;
@@ -147,7 +147,8 @@ fn encode(value: Option<&str>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends this many people, in the order that was drawn before, beginning at a random position.
+/// Appends the ids of at most [`MANY_PATIENTS`] people, separated by commas. Takes them in order, beginning at a random
+/// position.
 fn patients(people: &[Box<str>], dice: &mut Dice, out: &mut Vec<u8>) {
     let start = dice.below(people.len());
     let many = people.iter().cycle().skip(start).take(people.len().min(MANY_PATIENTS));

@@ -13,7 +13,8 @@ use super::dice::Dice;
 use super::plan::Ready;
 use super::request::get;
 
-/// The maximum time of the first walk, as a multiple of a run's time. A partial walk would say little.
+/// The maximum time for the walks of a client, as a multiple of a run's time. It lets the first walk be completed after
+/// the run's time, since a partial walk would say little.
 const LONGEST: u32 = 20;
 
 /// The parts of a page that a walk needs.
@@ -31,7 +32,8 @@ struct Link {
     url: String,
 }
 
-/// Repeats the walk until the time is over. The last walk is finished.
+/// Repeats the walk until the time is over, and completes the last walk. A walk that is not complete after [`LONGEST`]
+/// times this time counts as an error.
 pub(in crate::bench) async fn walks(job: Arc<Job>, mut dice: Dice, time: Duration) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let begun = Instant::now();
@@ -72,7 +74,8 @@ async fn walk(
         if let Err(sort) = judge(&answer, &line.kept, ready.expects) {
             return tally.bad(sort, || message(&line.kept));
         }
-        // The client parses the page in its own time, which does not count as the server's.
+        // Parsing the page takes the client's time. It does not count as the server's, because `took` was measured
+        // before.
         let Ok(page) = serde_json::from_slice::<Page>(&line.kept) else {
             return tally.bad("no Bundle".to_owned(), String::new);
         };

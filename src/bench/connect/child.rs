@@ -12,14 +12,14 @@ use super::super::error::BenchError;
 
 /// How long a server may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// How many bytes of the server's standard error are kept.
+/// How many of the last bytes of the server's standard error are kept.
 const TAIL: usize = 4 * 1024;
 
 /// A running server.
 #[derive(Debug)]
 pub struct Child {
     process: Process,
-    /// Closing it tells the server to stop.
+    /// The server's standard input. The server stops when it is closed.
     input: Option<ChildStdin>,
     log: Option<JoinHandle<()>>,
     base_url: String,
@@ -30,7 +30,7 @@ impl Child {
     pub fn start(program: &Path, data: &Path) -> Result<Child, BenchError> {
         let mut process = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends"])
-            // The bench measures the server, not its limits.
+            // The bench measures the server, so the server must not limit the rate of requests.
             .args(["--rate-limit", "0", "--address-rate-limit", "0", "--data"])
             .arg(data)
             .stdin(Stdio::piped())
@@ -76,17 +76,17 @@ impl Child {
         Ok(child)
     }
 
-    /// The server's public address.
+    /// Returns the server's base URL.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// The server's process id.
+    /// Returns the server's process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Tells the server to stop and waits. Kills it if it does not stop.
+    /// Tells the server to stop, and waits. Kills the server if it does not stop within [`GRACE`].
     fn end(&mut self) {
         self.input = None;
         let begun = Instant::now();
@@ -110,7 +110,7 @@ impl Drop for Child {
     }
 }
 
-/// The base address in the line that `serve` prints when it listens.
+/// Returns the base URL in the line that `serve` prints when it listens, without the `/fhir` at its end.
 fn address(line: &str) -> Option<&str> {
     let (_, url) = line.trim_end().rsplit_once(" at ")?;
     url.strip_suffix("/fhir").filter(|url| url.starts_with("http"))

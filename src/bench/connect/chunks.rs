@@ -1,6 +1,6 @@
 //! Decodes the transfer coding `chunked` as its bytes arrive.
 
-/// The position in a chunked body.
+/// The position of a decoder in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Chunks {
     /// Reading the size of a chunk.
@@ -11,23 +11,24 @@ pub(in crate::bench) enum Chunks {
     Data { left: u64 },
     /// Before the line break after a chunk.
     End,
-    /// Reading the lines after the last chunk. Has the length of the current line.
+    /// Reading the trailer lines after the last chunk. `length` is the length of the current line.
     Trailer { length: u32 },
     /// After the end.
     Done,
 }
 
-/// The bytes are no chunk.
+/// The error for bytes that are not chunked coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) struct Malformed;
 
 impl Chunks {
-    /// Before the first byte.
+    /// Returns the position before the first byte.
     pub(in crate::bench) fn new() -> Chunks {
         Chunks::Size { size: 0, digits: 0 }
     }
 
-    /// Reads bytes and returns how many of them belong to the body. The rest follows its end.
+    /// Decodes bytes and calls `take` with the data among them. Returns how many bytes belong to the body. The rest
+    /// follows its end.
     pub(in crate::bench) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < bytes.len() {

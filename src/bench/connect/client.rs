@@ -1,4 +1,4 @@
-//! One client: a connection with one request at a time. It judges each answer by its status and its beginning.
+//! One client: a connection with one request at a time. The client judges each answer by its status and its beginning.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::connection::{Answer, Connection, ExchangeError};
 use super::target::Target;
 use super::tls::Tls;
 
-/// The bytes of an answer in which its resource type is searched.
+/// The number of bytes at the beginning of an answer in which the client looks for the resource type.
 const BEGINNING: usize = 256;
 /// How long a client waits after a failed connection.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The maximum length of a repeated message.
+/// The maximum length of a server's message in the report, in characters.
 const MESSAGE: usize = 300;
 
 /// The data that all clients of a run share.
@@ -41,7 +41,7 @@ pub(in crate::bench) struct Tokens {
 }
 
 impl Tokens {
-    /// The token for a query about a row.
+    /// Returns the token of a query about a row.
     pub(in crate::bench) fn of(&self, who: Who, row: &Row) -> Option<&str> {
         let own = match who {
             Who::Application => None,
@@ -51,12 +51,12 @@ impl Tokens {
     }
 }
 
-/// A client's connection to the server.
+/// A client's connection to the server. The first request opens it.
 pub(in crate::bench) struct Line<'a> {
     target: &'a Target,
     tls: Option<&'a Tls>,
     connection: Option<Connection>,
-    /// The beginning of the last answer's body.
+    /// The beginning of the body of the last answer.
     pub(in crate::bench) kept: Vec<u8>,
 }
 
@@ -70,7 +70,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Sends a request. Returns the answer and the time that it took. Connecting does not count.
+    /// Sends a request. Returns the answer and the time that it took, without the time for connecting. `kept` then
+    /// holds the first `keep` bytes of the body.
     pub(in crate::bench) async fn send(
         &mut self,
         request: &[u8],
@@ -90,7 +91,7 @@ impl<'a> Line<'a> {
                     }
                     return Ok((answer, took));
                 }
-                // The server has closed the connection while it was idle.
+                // The server closed the connection while it was idle, so the request is sent again over a new one.
                 Err(ExchangeError::Stale) if connection.used() => {}
                 Err(error) => return Err(error),
             }
@@ -98,7 +99,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Sends requests until the time is over, at least one.
+/// Sends requests until the time is over, but at least one. Stops early if the server refuses the token.
 pub(in crate::bench) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let mut line = Line::new(&job.target, job.tls.as_ref());
@@ -116,7 +117,7 @@ pub(in crate::bench) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instan
     }
 }
 
-/// Sends one request for each group of rows, until the time is over.
+/// Sends one request for each group of rows, until all are sent or the time is over.
 pub(in crate::bench) async fn once(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let mut line = Line::new(&job.target, job.tls.as_ref());
@@ -133,7 +134,7 @@ pub(in crate::bench) async fn once(job: Arc<Job>, mut dice: Dice, until: Instant
     Ok(tally)
 }
 
-/// An empty tally.
+/// Creates an empty tally.
 pub(in crate::bench) fn tally() -> Result<Tally, BenchError> {
     Tally::new().map_err(|error| BenchError::Io(std::io::Error::other(error)))
 }
@@ -158,7 +159,7 @@ async fn ask(
     }
 }
 
-/// Counts a request without an answer.
+/// Counts a request that got no answer. Waits a little, unless the request timed out.
 pub(in crate::bench) async fn failed(error: ExchangeError, tally: &mut Tally) {
     let sort = match &error {
         ExchangeError::Late => "timeout",
@@ -170,7 +171,7 @@ pub(in crate::bench) async fn failed(error: ExchangeError, tally: &mut Tally) {
     }
 }
 
-/// Whether an answer is good. If not, the kind of error.
+/// Judges an answer. The error of a bad answer is its status, or "other resource".
 pub(in crate::bench) fn judge(answer: &Answer, kept: &[u8], expects: Option<&str>) -> Result<(), String> {
     if !(200..300).contains(&answer.status) {
         return Err(answer.status.to_string());
@@ -181,7 +182,7 @@ pub(in crate::bench) fn judge(answer: &Answer, kept: &[u8], expects: Option<&str
     }
 }
 
-/// The resource type at the beginning of a JSON text, if it is there.
+/// Returns the resource type at the beginning of a JSON text, if it is there.
 fn resource_type(text: &[u8]) -> Option<&[u8]> {
     let text = &text[..text.len().min(BEGINNING)];
     let key = b"\"resourceType\"";
@@ -191,7 +192,8 @@ fn resource_type(text: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr::memchr(b'"', rest)?])
 }
 
-/// The message of an OperationOutcome. Other bodies may be records, so none of their text is used.
+/// Returns the message of an OperationOutcome, or an empty text for another body. Other bodies may be records, so none
+/// of their text is used.
 pub(in crate::bench) fn message(body: &[u8]) -> String {
     let Ok(outcome) = serde_json::from_slice::<Value>(body) else {
         return String::new();

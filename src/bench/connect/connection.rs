@@ -1,9 +1,9 @@
-//! One connection to a server, for one request at a time. It implements only the part of HTTP/1.1 that a load test
-//! needs.
+//! One connection to a server, for one request at a time. The client implements only the part of HTTP/1.1 that a load
+//! test needs.
 //!
-//! A general client spends more time on a request than this server spends on reading a resource, and both share the
-//! machine's processors. So this one keeps no headers, counts the bytes of a body as they pass, and reads only its
-//! beginning.
+//! A general HTTP client spends more time on a request than the server spends on reading a resource, and both share the
+//! machine's processors. This client therefore keeps no headers, counts the bytes of a body as they arrive, and keeps
+//! only the beginning of the body.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use super::chunks::Chunks;
 use super::target::Target;
 use super::tls::Tls;
 
-/// How long an answer may take.
+/// How long connecting may take, and how long an answer may take.
 pub(in crate::bench) const PATIENCE: Duration = Duration::from_secs(120);
-/// The maximum bytes of an answer's head.
+/// The maximum number of bytes of an answer's head.
 const HEAD: usize = 64 * 1024;
 /// The number of bytes read at once.
 const BUFFER: usize = 64 * 1024;
-/// The maximum number of bytes kept of an error's body.
+/// The minimum of `keep` if the answer is an error, in bytes.
 const OF_ERROR: usize = 64 * 1024;
 const HEADERS: usize = 100;
 
-/// Why there was no answer.
+/// Why a request got no answer.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::bench) enum ExchangeError {
     /// No connection could be made.
@@ -47,11 +47,11 @@ pub(in crate::bench) enum ExchangeError {
     Late,
 }
 
-/// The answer.
+/// The answer to a request, without its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) struct Answer {
     pub(in crate::bench) status: u16,
-    /// Bytes of the body.
+    /// The number of bytes of the body.
     pub(in crate::bench) bytes: u64,
     /// Whether the connection must not be used again.
     pub(in crate::bench) last: bool,
@@ -70,7 +70,7 @@ pub(in crate::bench) struct Connection {
 }
 
 impl Connection {
-    /// Connects.
+    /// Opens a connection, with TLS if `tls` is given.
     pub(in crate::bench) async fn open(target: &Target, tls: Option<&Tls>) -> Result<Connection, ExchangeError> {
         let connect = async {
             let stream = TcpStream::connect((target.host.as_str(), target.port)).await?;
@@ -97,8 +97,8 @@ impl Connection {
         self.used
     }
 
-    /// Sends a request and waits for its answer. `kept` then holds the first `keep` bytes of its body, or more for an
-    /// error.
+    /// Sends a request and waits for its answer. `kept` then holds the first `keep` bytes of the body. Of the body of
+    /// an error it holds more, up to `OF_ERROR` bytes.
     pub(in crate::bench) async fn exchange(
         &mut self,
         request: &[u8],
@@ -126,7 +126,7 @@ impl Connection {
             let taken = body.feed(&self.buffer[start..filled])?;
             if body.is_whole() {
                 self.used = true;
-                // Bytes after an answer that nobody requested have no known meaning.
+                // Bytes that follow the answer belong to no request, so the connection is not used again.
                 let surplus = start + taken < filled;
                 return Ok(Answer {
                     status: head.status,
@@ -149,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// Reads up to the end of the head. Returns it and the number of bytes in the buffer.
+    /// Reads up to the end of the answer's head. Returns the head, and the number of bytes in the buffer.
     async fn head(&mut self) -> Result<(Head, usize), ExchangeError> {
         let mut filled = 0;
         loop {
@@ -178,7 +178,7 @@ impl Connection {
     }
 }
 
-/// The needed parts of an answer's head.
+/// The parts of an answer's head that the client needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     status: u16,
@@ -188,7 +188,7 @@ struct Head {
     last: bool,
 }
 
-/// How the end of a body is known.
+/// How the end of a body is recognized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Length(u64),
@@ -201,7 +201,7 @@ impl Head {
         (200..300).contains(&self.status)
     }
 
-    /// The head at the beginning of these bytes. `None` while it is incomplete.
+    /// Parses the head at the beginning of these bytes. `None` while it is incomplete.
     fn parse(bytes: &[u8]) -> Result<Option<Head>, ExchangeError> {
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut response = httparse::Response::new(&mut headers);
@@ -255,7 +255,7 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// Reads bytes and returns how many of them belong to the body.
+    /// Reads bytes and returns how many of them belong to the body. Keeps the first `keep` bytes of the body.
     fn feed(&mut self, bytes: &[u8]) -> Result<usize, ExchangeError> {
         let (kept, keep, count) = (&mut *self.kept, self.keep, &mut self.bytes);
         let mut take = |data: &[u8]| {
@@ -287,7 +287,8 @@ impl Body<'_> {
 mod tests {
     use super::*;
 
-    /// The result of a connection over these bytes, which arrive in pieces. Then the server closes.
+    /// Sends a request to a server that answers with these pieces and then closes the connection. Returns the answer
+    /// and the kept bytes of its body.
     fn answer(pieces: &[&str], keep: usize) -> (Result<Answer, ExchangeError>, String) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

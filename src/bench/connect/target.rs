@@ -1,4 +1,4 @@
-//! The parsed address of a FHIR server.
+//! The parsed base URL of a FHIR server.
 
 use axum::http::Uri;
 
@@ -7,19 +7,19 @@ use super::super::error::BenchError;
 /// The server that gets the requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The FHIR base address without a trailing slash.
+    /// The FHIR base URL without a trailing slash.
     pub(in crate::bench) url: String,
     pub(in crate::bench) secure: bool,
     pub(in crate::bench) host: String,
     pub(in crate::bench) port: u16,
-    /// The value of `Host`.
+    /// The value of the header `Host`.
     pub(in crate::bench) authority: String,
-    /// The beginning of all paths, without a trailing slash.
+    /// The path of the base URL, without a trailing slash. The paths of all requests begin with it.
     pub(in crate::bench) path: String,
 }
 
 impl Target {
-    /// Parses a FHIR base address.
+    /// Parses a FHIR base URL.
     pub fn parse(text: &str) -> Result<Target, BenchError> {
         let bad = || BenchError::Url(text.to_owned());
         let uri: Uri = text.parse().map_err(|_| bad())?;
@@ -44,7 +44,8 @@ impl Target {
         })
     }
 
-    /// The path and query of a link that the server returned, absolute or relative.
+    /// Returns the path and query of a link that the server returned, absolute or relative. `None` if the link is not
+    /// valid.
     pub(in crate::bench) fn path_of(&self, link: &str) -> Option<String> {
         if link.contains(|character: char| character.is_ascii_control() || character == ' ') {
             return None;

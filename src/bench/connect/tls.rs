@@ -18,7 +18,7 @@ pub(in crate::bench) struct Tls {
 }
 
 impl Tls {
-    /// A TLS client for the server `host`.
+    /// Creates a TLS client for the server `host`.
     pub(in crate::bench) fn new(host: &str) -> Result<Tls, BenchError> {
         let refused = |error: &dyn std::fmt::Display| BenchError::Tls(error.to_string());
         let found = rustls_native_certs::load_native_certs();

@@ -1,10 +1,10 @@
-//! Compares two reports: how many times as fast each family is.
+//! Compares two reports: how many times as good each family is in the first one.
 
 use std::fmt::Write;
 
 use super::report::{Outcome, Report};
 
-/// The ratios of a report to another, as a table. Above 1, the first report is better.
+/// Returns a table with the ratios of a report to another. Above 1, the first report is better.
 pub fn comparison(report: &Report, other: &Report) -> String {
     let mut text = differences(report, other);
     text += &format!(
@@ -14,7 +14,7 @@ pub fn comparison(report: &Report, other: &Report) -> String {
     let (mut logs, mut pairs) = (0.0, 0u32);
     for outcome in &report.results {
         let Some(before) = same(outcome, other) else {
-            // Writing to a text cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(
                 text,
                 "{:<26} {:>7}   not in the other report",
@@ -59,7 +59,8 @@ pub fn comparison(report: &Report, other: &Report) -> String {
     text
 }
 
-/// Differences that make two reports hard to compare: other records, other draws, another duration.
+/// Returns a text with the differences that make two reports hard to compare, such as another lake, seed, duration or
+/// machine.
 fn differences(report: &Report, other: &Report) -> String {
     let mut found = Vec::new();
     if report.lake.types != other.lake.types {
@@ -121,7 +122,7 @@ fn same<'a>(outcome: &Outcome, report: &'a Report) -> Option<&'a Outcome> {
     report.results.iter().find(same)
 }
 
-/// `None` if a number is not positive.
+/// Returns the ratio of two numbers. `None` if either is not positive.
 fn ratio(one: f64, other: f64) -> Option<f64> {
     (one > 0.0 && other > 0.0).then(|| one / other)
 }

@@ -1,4 +1,4 @@
-//! A report as one self-contained page of HTML with charts. `templates/bench.html` is its layout. This file computes
+//! A report as one self-contained HTML page with charts. The layout is in `templates/bench.html`; this file computes
 //! the positions of bars and marks.
 
 use askama::Template;
@@ -8,11 +8,11 @@ use super::report::{ErrorCount, LeftOut, MemoryAt, Outcome, Report, mebibytes, m
 
 /// The length of the longest bar of a rate. The template has the position of the bars.
 const LONGEST_BAR: f64 = 210.0;
-/// The start and length of the scale of latencies.
+/// The left end and the length of the scale of latencies.
 const LATENCIES: (f64, f64) = (420.0, 330.0);
 /// The area of a soak's memory curve: left, width, top, height.
 const CURVE: (f64, f64, f64, f64) = (90.0, 660.0, 20.0, 120.0);
-/// The height of one number of clients, and the space above and below all of them.
+/// The height of a row, which shows one number of clients, and the space above and below all rows.
 const ROW: f64 = 26.0;
 const ABOVE: f64 = 30.0;
 const BELOW: f64 = 10.0;
@@ -40,11 +40,11 @@ struct FamilyChart<'a> {
 /// A soak's memory over time.
 struct Curve {
     clients: usize,
-    /// The points of a line in SVG's form.
+    /// The `points` of an SVG polyline.
     line: String,
     most: String,
     minutes: String,
-    /// Minutes and memory, in the table's form.
+    /// Minutes and memory, as texts for the table.
     rows: Vec<(String, String)>,
 }
 
@@ -54,29 +54,30 @@ struct Tick {
     label: String,
 }
 
-/// The row of one number of clients.
+/// The row for one number of clients.
 struct Row<'a> {
     outcome: &'a Outcome,
     rate: String,
     megabytes: String,
     notes: String,
-    /// The middle of the row.
+    /// The vertical middle of the row.
     y: f64,
     bar: f64,
-    /// The percentiles in the table's form.
+    /// The percentiles, as texts for the table.
     latencies: [String; 4],
-    /// The percentiles on the scale. The median is last, so that it is drawn over marks at the same position.
+    /// The marks of the percentiles on the scale. The median is last, so that it is drawn over marks at the same
+    /// position.
     marks: Vec<Mark>,
 }
 
-/// A percentile.
+/// The mark of a percentile.
 struct Mark {
     name: &'static str,
     x: f64,
     value: String,
 }
 
-/// The page.
+/// Renders the page of a report.
 pub fn page(report: &Report) -> Result<String, BenchError> {
     let scale = Scale::new(report);
     let ticks = scale.ticks();
@@ -145,7 +146,7 @@ fn family<'a>(report: &'a Report, name: &'a str, scale: &Scale, ticks: &'a [Tick
     }
 }
 
-/// A soak's memory as a line. `None` if there are no samples.
+/// Returns the curve of a soak's memory. `None` for other families, or if there are no samples.
 fn curve(outcome: &Outcome) -> Option<Curve> {
     let memory = &outcome.soak.as_ref()?.memory;
     let end = memory.last()?.seconds.max(1e-9);
@@ -170,7 +171,7 @@ fn curve(outcome: &Outcome) -> Option<Curve> {
 }
 
 impl Row<'_> {
-    /// The range from the median to the highest mark.
+    /// Returns the range on the scale from the median to the highest percentile.
     fn range(&self) -> Option<(f64, f64)> {
         Some((self.marks.last()?.x, self.marks.first()?.x))
     }
@@ -250,7 +251,7 @@ mod tests {
         quick_xml_reads(&html);
     }
 
-    /// Every element that is opened is closed.
+    /// Checks that every element that is opened is closed.
     fn quick_xml_reads(html: &str) {
         let body = &html[html.find("<main>").unwrap()..html.find("</body>").unwrap()];
         let mut reader = quick_xml::Reader::from_str(body);

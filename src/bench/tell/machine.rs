@@ -1,4 +1,4 @@
-//! Facts about the machine and its processes, from `/proc` on Linux. Other systems provide fewer facts.
+//! Facts about the machine and its processes, from `/proc` on Linux. Other systems yield fewer facts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use super::report::{Machine, MemoryAt};
 /// The interval between two readings of a process's memory.
 const SAMPLE: Duration = Duration::from_millis(100);
 
-/// The machine that the bench runs on.
+/// Describes the machine on which the bench runs.
 pub(in crate::bench) fn machine() -> Machine {
     let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -20,12 +20,12 @@ pub(in crate::bench) fn machine() -> Machine {
     }
 }
 
-/// The memory that a process has in use.
+/// Returns the memory that a process has in use, in bytes.
 pub(in crate::bench) fn memory(process: u32) -> Option<u64> {
     status(process, "VmRSS")
 }
 
-/// The peak memory of a process.
+/// Returns the peak memory of a process, in bytes.
 pub(in crate::bench) fn peak_memory(process: u32) -> Option<u64> {
     status(process, "VmHWM")
 }
@@ -35,7 +35,7 @@ fn status(process: u32, name: &str) -> Option<u64> {
     field(&status, name).and_then(kibibytes)
 }
 
-/// The text after a name and a colon.
+/// Returns the text after a name and a colon, in the first line that begins with them.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -48,7 +48,7 @@ fn kibibytes(text: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// Reads a process's memory at intervals until it is dropped.
+/// A sampler of a process's memory. It runs until it is dropped.
 pub(in crate::bench) struct Memory {
     seen: Arc<Mutex<Vec<MemoryAt>>>,
     task: Option<tokio::task::JoinHandle<()>>,
@@ -72,17 +72,17 @@ impl Memory {
         Memory { seen, task }
     }
 
-    /// All samples.
+    /// Returns all samples so far.
     pub(in crate::bench) fn samples(&self) -> Vec<MemoryAt> {
         lock(&self.seen).clone()
     }
 
-    /// The maximum so far, if there is one.
+    /// Returns the maximum so far, in bytes. `None` if there are no samples.
     pub(in crate::bench) fn peak(&self) -> Option<u64> {
         lock(&self.seen).iter().map(|sample| sample.bytes).max()
     }
 
-    /// The last sample.
+    /// Returns the last sample, in bytes. `None` if there are no samples.
     pub(in crate::bench) fn last(&self) -> Option<u64> {
         lock(&self.seen).last().map(|sample| sample.bytes)
     }

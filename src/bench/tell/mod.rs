@@ -1,4 +1,4 @@
-//! The results, for people and programs.
+//! Collects the results, and presents them to people and programs.
 
 pub(super) mod compare;
 pub(super) mod html;

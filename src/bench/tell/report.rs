@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::error::BenchError;
 
-/// The version of the JSON form.
+/// The version of the report's JSON format.
 pub(in crate::bench) const FORMAT: u32 = 1;
 
-/// A bench's outcome.
+/// The results of a bench, and its circumstances.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The version of this format.
@@ -29,7 +29,7 @@ pub struct Report {
     /// Whether the user pressed Ctrl-C before the end.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub(in crate::bench) interrupted: bool,
-    /// Whether the server stopped or refused all tokens before the end.
+    /// Whether the bench ended early because the server stopped or refused the token.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub(in crate::bench) ended_early: bool,
     pub(in crate::bench) results: Vec<Outcome>,
@@ -44,7 +44,7 @@ pub(in crate::bench) struct Program {
     pub(in crate::bench) build: String,
 }
 
-/// The machine on which it ran.
+/// The machine on which the bench ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Machine {
     pub(in crate::bench) system: String,
@@ -56,9 +56,9 @@ pub(in crate::bench) struct Machine {
 /// The measured server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Server {
-    /// The server's address, if one was given. Otherwise the bench started it.
+    /// The server's FHIR base URL. `None` if the bench started the server.
     pub(in crate::bench) url: Option<String>,
-    /// The server's own name.
+    /// The name of the server's software, from its CapabilityStatement.
     pub(in crate::bench) software: Option<String>,
     pub(in crate::bench) version: Option<String>,
     /// The server's peak memory, if the bench started it.
@@ -74,21 +74,21 @@ pub(in crate::bench) struct LakeSize {
     pub(in crate::bench) types: BTreeMap<String, u64>,
 }
 
-/// A family's figures at a number of clients.
+/// The figures of a family at one number of clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Outcome {
     pub(in crate::bench) family: String,
     pub(in crate::bench) clients: usize,
-    /// How long the measurement took.
+    /// The duration of the measurement, in seconds.
     pub(in crate::bench) seconds: f64,
-    /// Good answers, and their number per second.
+    /// The number of good answers, and that number per second.
     pub(in crate::bench) answers: u64,
     pub(in crate::bench) per_second: f64,
     /// The latency of good answers.
     pub(in crate::bench) latency_ms: Latency,
     /// The bytes of good answers' bodies.
     pub(in crate::bench) bytes: u64,
-    /// Rows of the searched table that were read per second.
+    /// The rows of the searched table times the answers per second.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::bench) rows_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -97,9 +97,9 @@ pub(in crate::bench) struct Outcome {
     pub(in crate::bench) soak: Option<Soak>,
     pub(in crate::bench) failed: u64,
     pub(in crate::bench) errors: Vec<ErrorCount>,
-    /// The server's peak memory in this time, if the bench started it.
+    /// The server's peak memory during the measurement, if the bench started the server.
     pub(in crate::bench) server_memory_bytes: Option<u64>,
-    /// The queries.
+    /// The texts of the family's queries.
     pub(in crate::bench) queries: Vec<String>,
 }
 
@@ -114,15 +114,15 @@ pub(in crate::bench) struct Latency {
     pub(in crate::bench) max: f64,
 }
 
-/// Walks over pages.
+/// The results of walks over pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct Pages {
-    /// Whole walks.
+    /// The number of complete walks.
     pub(in crate::bench) walks: u64,
     pub(in crate::bench) resources: u64,
-    /// Resources per second of the requests' time.
+    /// The number of resources per second, over the time that the requests took.
     pub(in crate::bench) resources_per_second: f64,
-    /// Medians over the walks.
+    /// The medians of the times of the first and of the last pages.
     pub(in crate::bench) first_page_ms: f64,
     pub(in crate::bench) last_page_ms: f64,
 }
@@ -136,13 +136,13 @@ pub(in crate::bench) struct Soak {
     pub(in crate::bench) memory: Vec<MemoryAt>,
     /// The memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour).
     pub(in crate::bench) growth: Option<f64>,
-    /// The memory in use when the soak has rested after its last request.
+    /// The memory in use at the end of the rest that follows the last request.
     pub(in crate::bench) bytes_after: Option<u64>,
-    /// How long after the last request.
+    /// The length of this rest.
     pub(in crate::bench) seconds_after: f64,
 }
 
-/// The memory in use at a time.
+/// The memory in use at a point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct MemoryAt {
     pub(in crate::bench) seconds: f64,
@@ -152,21 +152,21 @@ pub(in crate::bench) struct MemoryAt {
 /// The number of errors of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct ErrorCount {
-    /// A status, `connection`, `timeout` or another kind of error.
+    /// The kind of error: an HTTP status, `connection`, `timeout` or another kind.
     pub(in crate::bench) status: String,
     pub(in crate::bench) count: u64,
     /// The message of the first error.
     pub(in crate::bench) message: String,
 }
 
-/// A part that was left out.
+/// A family that was left out, or of which a query was left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct LeftOut {
     pub(in crate::bench) family: String,
     pub(in crate::bench) reason: String,
 }
 
-/// The line above the figures.
+/// Returns the line above the figures, with the titles of the columns.
 pub fn heading() -> String {
     format!(
         "{:<26} {:>7} {:>11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7}  {}",
@@ -175,7 +175,7 @@ pub fn heading() -> String {
 }
 
 impl Report {
-    /// Reads a report.
+    /// Reads a report from a file. Fails if its format has another version.
     pub fn read(path: &Path) -> Result<Report, BenchError> {
         let text = std::fs::read(path).map_err(|source| BenchError::Read {
             path: path.to_owned(),
@@ -199,22 +199,22 @@ impl Report {
         self.interrupted
     }
 
-    /// Whether the server stopped or refused all tokens before the end.
+    /// Whether the bench ended early because the server stopped or refused the token.
     pub fn ended_early(&self) -> bool {
         self.ended_early
     }
 
-    /// The number of failed requests, and of all requests.
+    /// Returns the number of failed requests, and the number of all requests.
     pub fn failed(&self) -> (u64, u64) {
         let failed = self.results.iter().map(|outcome| outcome.failed).sum();
         let good: u64 = self.results.iter().map(|outcome| outcome.answers).sum();
         (failed, failed + good)
     }
 
-    /// Remarks after the figures: errors, omissions, server and time.
+    /// Returns the text after the figures: errors, omissions, and the circumstances of the bench.
     pub fn notes(&self) -> String {
         let mut text = String::new();
-        // Writing to a text cannot fail.
+        // Writing to a `String` cannot fail.
         for outcome in &self.results {
             for error in &outcome.errors {
                 let ErrorCount { status, count, message } = error;
@@ -242,7 +242,7 @@ impl Report {
         text
     }
 
-    /// The circumstances of the bench, each with its name.
+    /// Returns the circumstances of the bench, each with its name: server, lake, machine and settings.
     pub(in crate::bench) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut server = self.server.make();
         match &self.server.url {
@@ -290,7 +290,7 @@ impl Report {
 }
 
 impl Server {
-    /// The program's name with its version.
+    /// Returns the name and version of the server's software.
     pub(in crate::bench) fn make(&self) -> String {
         match (&self.software, &self.version) {
             (Some(software), Some(version)) => format!("{software} {version}"),
@@ -301,7 +301,7 @@ impl Server {
 }
 
 impl Outcome {
-    /// The family's line of the table.
+    /// Returns the family's line of the table.
     pub(in crate::bench) fn line(&self) -> String {
         let Latency {
             p50, p90, p99, p999, ..
@@ -323,7 +323,7 @@ impl Outcome {
         line.trim_end().to_owned()
     }
 
-    /// The text of a latency, or a dash if there were no answers.
+    /// Returns a latency as text, or a dash if there were no answers.
     pub(in crate::bench) fn latency(&self, milliseconds: f64) -> String {
         match self.answers {
             0 => "-".to_owned(),
@@ -331,7 +331,7 @@ impl Outcome {
         }
     }
 
-    /// Megabytes of bodies per second.
+    /// Returns the megabytes of bodies per second.
     pub(in crate::bench) fn megabytes_per_second(&self) -> f64 {
         if self.seconds > 0.0 {
             self.bytes as f64 / 1e6 / self.seconds
@@ -340,7 +340,7 @@ impl Outcome {
         }
     }
 
-    /// Figures that only some families have.
+    /// Returns the figures that only some families have, as texts.
     pub(in crate::bench) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(rows) = self.rows_per_second {
@@ -374,7 +374,7 @@ impl Outcome {
     }
 }
 
-/// A number with about three digits.
+/// Formats a number with about three digits.
 pub(in crate::bench) fn rate(number: f64) -> String {
     match number {
         n if n >= 100.0 => format!("{n:.0}"),
@@ -383,7 +383,7 @@ pub(in crate::bench) fn rate(number: f64) -> String {
     }
 }
 
-/// Milliseconds. Small numbers are exact to the microsecond.
+/// Formats milliseconds. Numbers below 10 are exact to the microsecond.
 pub(in crate::bench) fn milliseconds(number: f64) -> String {
     match number {
         n if n >= 1000.0 => format!("{n:.0}"),
@@ -401,7 +401,7 @@ pub(in crate::bench) fn mebibytes(bytes: u64) -> String {
 pub(in crate::bench) mod tests {
     use super::*;
 
-    /// A report of one family with the given rate.
+    /// Returns a report of one family with the given rate.
     pub(in crate::bench) fn report(family: &str, per_second: f64) -> Report {
         Report {
             tabularium_bench: FORMAT,

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// The minimum and maximum latency that the histogram distinguishes, in nanoseconds. Other values count as one of
-/// these.
+/// The minimum latency that the histogram distinguishes, and the maximum, in nanoseconds. A latency outside counts as
+/// the nearer of the two.
 const SHORTEST: u64 = 1_000;
 const LONGEST: u64 = 3_600_000_000_000;
-/// The number of exact digits of latencies.
+/// The number of significant digits of latencies.
 const DIGITS: u8 = 3;
 
-/// The result of some requests.
+/// The results of requests.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Tally {
     /// Latencies of good answers, in nanoseconds.
@@ -30,18 +30,18 @@ pub(in crate::bench) struct Failures {
     pub(in crate::bench) message: String,
 }
 
-/// The result of walks over pages.
+/// The results of walks over pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::bench) struct Walks {
     /// The times of the first and the last page of each complete walk.
     pub(in crate::bench) ends: Vec<(Duration, Duration)>,
     pub(in crate::bench) resources: u64,
-    /// Resources per second, over the time of the requests, of all clients together.
+    /// The number of resources per second, over the time that the requests took, added up over all clients.
     pub(in crate::bench) rate: f64,
 }
 
 impl Tally {
-    /// A tally without results.
+    /// Creates a tally without results.
     pub(in crate::bench) fn new() -> Result<Tally, hdrhistogram::CreationError> {
         Ok(Tally {
             latencies: Histogram::new_with_bounds(SHORTEST, LONGEST, DIGITS)?,
@@ -67,7 +67,7 @@ impl Tally {
         failures.count += 1;
     }
 
-    /// Adds another tally.
+    /// Adds the results of another tally.
     pub(in crate::bench) fn add(&mut self, other: Tally) {
         self.latencies += other.latencies;
         self.bytes += other.bytes;
@@ -83,22 +83,23 @@ impl Tally {
         self.walks.rate += other.walks.rate;
     }
 
-    /// The number of good answers.
+    /// Returns the number of good answers.
     pub(in crate::bench) fn answers(&self) -> u64 {
         self.latencies.len()
     }
 
-    /// Whether the server refused all tokens. It will then answer no request.
+    /// Whether the server refuses the token: it answered 401 and gave no good answer. It will then answer no request.
     pub(in crate::bench) fn is_shut_out(&self) -> bool {
         self.answers() == 0 && self.errors.contains_key("401")
     }
 
-    /// The number of requests without a good answer.
+    /// Returns the number of requests without a good answer.
     pub(in crate::bench) fn failed(&self) -> u64 {
         self.errors.values().map(|failures| failures.count).sum()
     }
 
-    /// The maximum latency of this fraction of the answers, in milliseconds. 0 if there are no answers.
+    /// Returns the latency that this fraction of the answers did not exceed, in milliseconds. 0 if there are no
+    /// answers.
     pub(in crate::bench) fn quantile(&self, part: f64) -> f64 {
         if self.latencies.is_empty() {
             return 0.0;
@@ -106,7 +107,7 @@ impl Tally {
         milliseconds(self.latencies.value_at_quantile(part))
     }
 
-    /// The mean latency in milliseconds. 0 if there are no answers.
+    /// Returns the mean latency in milliseconds. 0 if there are no answers.
     pub(in crate::bench) fn mean(&self) -> f64 {
         if self.latencies.is_empty() {
             0.0
@@ -117,7 +118,8 @@ impl Tally {
 }
 
 impl Walks {
-    /// The medians of the first and of the last pages, in milliseconds.
+    /// Returns the medians of the times of the first and of the last pages, in milliseconds. `None` without complete
+    /// walks.
     pub(in crate::bench) fn medians(&self) -> Option<(f64, f64)> {
         let median = |of: fn(&(Duration, Duration)) -> Duration| {
             let mut times: Vec<Duration> = self.ends.iter().map(of).collect();
