@@ -1,4 +1,5 @@
-//! The code systems of R4 and HL7 in the program: codes, displays and hierarchy from `schemas/code-systems.tsv`.
+//! The code systems of R4 and of HL7 that are part of the program: codes, displays and hierarchy from
+//! `schemas/code-systems.tsv`.
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -33,7 +34,7 @@ static TABLE: LazyLock<FxHashMap<&'static str, Entry>> = LazyLock::new(|| {
     table
 });
 
-/// The system of this URL.
+/// Returns the system with this URL.
 pub(super) fn code_system(url: &str) -> Option<Arc<CodeSystem>> {
     let entry = TABLE.get(url)?;
     let system = entry.system.get_or_init(|| build(entry.lines).ok().map(Arc::new));

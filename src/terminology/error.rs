@@ -1,4 +1,4 @@
-//! Why terminology is refused.
+//! Errors of loading terminology.
 
 use std::path::PathBuf;
 
@@ -15,22 +15,22 @@ pub enum TerminologyError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// The fault, with line and column.
+        /// What is wrong, with line and column.
         source: serde_json::Error,
     },
-    /// The file has neither a CodeSystem nor a ValueSet.
+    /// The folder or file has neither a CodeSystem nor a ValueSet with a URL.
     #[error("{}: holds neither a CodeSystem nor a ValueSet with a url", path.display())]
     Empty {
         /// The folder or file.
         path: PathBuf,
     },
-    /// A publisher's file without a code. It does not replace a table.
+    /// A publisher's file has no codes. It does not replace a table.
     #[error("{name}: holds no codes; is it cut off?")]
     NoCodes {
-        /// The file.
+        /// The name of the file.
         name: String,
     },
-    /// A code system has more text than the limit.
+    /// A code system has more text than fits.
     #[error("{system}: has more than 4 GiB of codes or displays")]
     TooLarge {
         /// The system's URL.
@@ -39,30 +39,31 @@ pub enum TerminologyError {
     /// Two files of one command have the same content.
     #[error("{one} and {other} both hold {what}; load one of them")]
     Twice {
-        /// A file.
+        /// The name of a file.
         one: String,
-        /// The other file.
+        /// The name of the other file.
         other: String,
-        /// The content.
+        /// What both files contain.
         what: &'static str,
     },
     /// A file is useful only together with another one.
     #[error("{name}: {what} needs {missing}; give both in one command")]
     Alone {
-        /// The file.
+        /// The name of the file.
         name: String,
-        /// The content.
+        /// What the file contains.
         what: &'static str,
-        /// The missing file.
+        /// What is missing.
         missing: &'static str,
     },
-    /// One version was given for several code systems.
+    /// A version was given, but the publishers' files do not have exactly one code system. Holds the number that they
+    /// have.
     #[error("a version can be given for one publisher's code system only; the files hold {0}")]
     SeveralVersions(usize),
 }
 
 impl TerminologyError {
-    /// Whether the input is wrong. Otherwise the machine or the stored data is.
+    /// Whether the input is wrong, and not the machine or the stored data.
     pub fn is_of_input(&self) -> bool {
         match self {
             TerminologyError::Published(error) => error.is_of_input(),

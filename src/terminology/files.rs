@@ -1,4 +1,4 @@
-//! `--terminology`: selects the files of a folder.
+//! Reads the files of `--terminology`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::sets::raw;
 use super::sets::raw::Resource;
 use crate::published::{MAX_DEPTH, PublishedError};
 
-/// Passes on the resources of a file, or of all files in a folder.
+/// Calls `each` with the resources of a file, or of all files in a folder and its subfolders.
 pub(super) fn read(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
     if !path.is_dir() {
         return read_file(path, each);
@@ -41,8 +41,8 @@ fn is_hidden(path: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-/// Whether a file should have resources. A package's own description (`package.json`) and hidden files (`.index.json`)
-/// do not.
+/// Whether a file should have resources. The description of a package (`package.json`) and hidden files (`.index.json`)
+/// have none.
 fn is_resource_file(path: &Path) -> bool {
     let of_type = path
         .extension()

@@ -1,4 +1,4 @@
-//! `DIR/terminology`: tables of code systems beside the lake, and the list of the current ones.
+//! `DIR/terminology`: the tables of code systems beside the lake, and the list of those that are current.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,49 +18,49 @@ use crate::published::{Locked, PublishedError, ReadOnce, Shrink, TableFolder, sh
 
 pub(super) use super::sets::stored_sets::StoredSets;
 
-/// The layout version of the folder. Raise it for a change that an older program would misread.
+/// The layout version of the folder. Must be raised for a change that an older program would misread.
 const LAYOUT: u32 = 1;
 
-/// A code system beside the lake, as the list has it.
+/// An entry of the list: a code system beside the lake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableEntry {
     /// The system's canonical URL.
     pub system: String,
-    /// Its version, if the publisher's file or its name states one.
+    /// The version, if the publisher's file or its name states one.
     pub version: Option<String>,
     /// The file's name in the folder.
     pub file: String,
-    /// How many concepts it has.
+    /// The number of concepts.
     pub concepts: u64,
-    /// How much is known about them. Lists of earlier releases do not have it.
+    /// Counts of what the system contains about its concepts. Lists of earlier releases do not have them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
-    /// The file's size.
+    /// The file's size in bytes.
     pub bytes: u64,
     /// CRC-32 of the file.
     pub checksum: u32,
-    /// The publisher's file.
+    /// The name of the publisher's file.
     pub source: String,
-    /// Whether it is the publisher's complete system, and not an excerpt.
+    /// Whether the table has the publisher's complete system, and not an excerpt.
     pub whole: bool,
-    /// When it was loaded.
+    /// The time at which the system was loaded.
     pub loaded: String,
 }
 
-/// The file of value sets beside the lake, as the list has it.
+/// An entry of the list: the file of value sets beside the lake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetsEntry {
     /// The file's name in the folder.
     pub file: String,
     /// The number of value sets.
     pub count: u64,
-    /// The file's size.
+    /// The file's size in bytes.
     pub bytes: u64,
     /// CRC-32 of the file.
     pub checksum: u32,
 }
 
-/// The list of current files.
+/// The list of the current files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct List {
@@ -71,7 +71,7 @@ pub struct List {
     pub value_sets: Option<SetsEntry>,
 }
 
-/// The tables of one list.
+/// The tables that one list names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stored {
     pub(super) tables: Vec<Arc<Table>>,
@@ -95,7 +95,7 @@ impl Table {
         self.entry.version.as_deref()
     }
 
-    /// The system. `None` if its file cannot be read. After a while it is tried again.
+    /// Returns the system. `None` if the file cannot be read; a later call tries again after a while.
     pub(super) fn system(&self) -> Option<Arc<CodeSystem>> {
         self.system.get(Instant::now(), || self.load())
     }
@@ -105,7 +105,7 @@ impl Table {
         self.system.read(|| self.load())
     }
 
-    /// Whether the last attempt to read its file failed.
+    /// Whether the last attempt to read the file failed.
     pub(super) fn has_failed(&self) -> bool {
         self.system.has_failed()
     }
@@ -117,12 +117,12 @@ impl Table {
     }
 }
 
-/// The folder of terminology of a lake.
+/// The folder of a lake's terminology.
 #[derive(Debug)]
 pub struct Folder(TableFolder);
 
 impl Folder {
-    /// The folder of the lake in `data`. It need not exist.
+    /// Returns the folder for the lake in `data`. The folder need not exist.
     pub fn new(data: &Path) -> Folder {
         Folder(TableFolder::new(data, "terminology"))
     }
@@ -131,14 +131,14 @@ impl Folder {
         &self.0
     }
 
-    /// The list. Empty without a folder.
+    /// Returns the list. It is empty if there is no folder.
     pub fn list(&self) -> Result<List, TerminologyError> {
         list(&self.0)
     }
 
     /// Stores systems and value sets beside the lake. A system replaces all of its stored versions, and so does a value
-    /// set. Everything else stays. An excerpt does not replace a complete system. Without `Shrink::Taken` a system
-    /// cannot be replaced by a much smaller one. Returns the stored systems.
+    /// set. Everything else stays. An excerpt does not replace a complete system. A complete system that is much
+    /// smaller than the stored one is refused, unless `shrink` is [`Shrink::Taken`]. Returns the stored systems.
     pub fn store(&self, loaded: &Loaded, shrink: Shrink) -> Result<Vec<TableEntry>, TerminologyError> {
         let folder = self.0.lock()?;
         let mut list = self.list()?;
@@ -179,7 +179,7 @@ impl Folder {
     }
 }
 
-/// The list of a folder. Empty without a folder.
+/// Returns the list of a folder. It is empty if there is no folder.
 fn list(folder: &TableFolder) -> Result<List, TerminologyError> {
     let list = folder.list(LAYOUT)?;
     Ok(list.unwrap_or(List {
@@ -190,7 +190,7 @@ fn list(folder: &TableFolder) -> Result<List, TerminologyError> {
 }
 
 impl Stored {
-    /// The tables of the current list. Reuses those that `before` has.
+    /// Returns the tables of the current list. Reuses those that `before` has.
     pub(super) fn read(folder: &TableFolder, before: &Stored) -> Result<Stored, TerminologyError> {
         let list = list(folder)?;
         let known: FxHashMap<&str, &Arc<Table>> = before
@@ -219,7 +219,7 @@ impl Stored {
     }
 }
 
-/// Whether a complete system replaces a complete one.
+/// Whether both systems are complete and the loaded one replaces the stored one.
 fn replaces(one: &LoadedSystem, entry: &TableEntry) -> bool {
     one.whole && entry.whole && entry.system == one.system.url()
 }

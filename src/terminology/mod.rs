@@ -1,10 +1,10 @@
-//! The one terminology of the program: displays, membership in value sets, hierarchies of codes, and the meaning of
-//! drug codes.
+//! The terminology of the program: displays, membership in value sets, hierarchies of codes, and the meaning of drug
+//! codes.
 //!
-//! It has three sources: files given on the command line (`--terminology`), tables beside the lake that `tabularium
-//! terminology load` makes of publishers' files, and HL7's own code systems in the program. If these do not decide a
-//! question, the answer is unknown: every answer is yes, no or unknown. A missing or partial code system is no reason
-//! to answer no. Nothing is fetched.
+//! The terminology has three sources: files given on the command line (`--terminology`), tables beside the lake that
+//! `tabularium terminology load` makes of publishers' files, and HL7's own code systems in the program. Every answer is
+//! yes, no or unknown. It is unknown if these sources do not decide a question: a missing or partial code system is no
+//! reason to answer no. Nothing is fetched.
 
 mod builtin;
 pub mod codes;

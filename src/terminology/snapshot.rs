@@ -1,4 +1,4 @@
-//! The code systems and value sets at one moment.
+//! An immutable state of all code systems and value sets.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
@@ -18,11 +18,11 @@ use super::system::code_system::CodeSystem;
 pub(super) struct Snapshot {
     systems: HashMap<String, Vec<HeldSystem>>,
     sets: HashMap<String, Vec<HeldSet>>,
-    /// Computed value sets, by their canonical.
+    /// Computed value sets, by the canonicals under which they were requested.
     resolved: RwLock<HashMap<String, Arc<ValueSet>>>,
 }
 
-/// A code system in memory, or one beside the lake, which is read at its first use.
+/// A code system in memory, or a table beside the lake, which is read at its first use.
 #[derive(Clone, Debug)]
 enum HeldSystem {
     Given(Arc<CodeSystem>),
@@ -45,7 +45,7 @@ impl HeldSystem {
     }
 }
 
-/// A value set in memory, or the number of one beside the lake.
+/// A value set in memory, or the number of one in a file beside the lake.
 #[derive(Clone, Debug)]
 enum HeldSet {
     Given(Arc<raw::ValueSet>),
@@ -69,7 +69,7 @@ impl HeldSet {
 }
 
 impl Snapshot {
-    /// Adds a resource. If two have the same URL and version, the later one counts.
+    /// Adds a resource. It replaces an earlier one with the same URL and version.
     pub(super) fn add(&mut self, resource: raw::Resource) -> Result<(), TerminologyError> {
         match resource {
             raw::Resource::CodeSystem(system) => {
@@ -87,8 +87,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The same resources, and those beside the lake. A resource from the command line precedes a stored one of the
-    /// same URL and version.
+    /// Returns a snapshot with the same resources, and with those beside the lake. A resource from the command line
+    /// precedes a stored one of the same URL and version.
     pub(super) fn with_stored(&self, tables: &[Arc<Table>], sets: Option<&Arc<StoredSets>>) -> Snapshot {
         let mut snapshot = Snapshot {
             systems: self.systems.clone(),
@@ -117,7 +117,8 @@ impl Snapshot {
         self.systems.is_empty() && self.sets.is_empty()
     }
 
-    /// The code system of a canonical, which may name a version. Without one, the newest. HL7's own come last.
+    /// Returns the code system of a canonical, which may name a version. Without a version, returns the newest. HL7's
+    /// own systems come last.
     pub(super) fn code_system(&self, canonical: &str) -> Option<Arc<CodeSystem>> {
         let (url, version) = split(canonical);
         let held = |url: &str| newest(self.systems.get(url)?, version, |held| held.version())?.get();
@@ -129,8 +130,8 @@ impl Snapshot {
         })
     }
 
-    /// The code systems that define a code, the newest version of each. HL7's own are ignored, because many words are
-    /// by chance a code of one of them.
+    /// Returns the code systems that define a code, the newest version of each. HL7's own systems are ignored, because
+    /// many words are by chance a code of one of them.
     pub(super) fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
         let held = self.systems.keys().filter_map(|url| self.code_system(url));
         let mut found: Vec<Arc<CodeSystem>> = held.filter(|system| system.contains(code) == Some(true)).collect();
@@ -138,16 +139,17 @@ impl Snapshot {
         found
     }
 
-    /// The value set of a canonical, which may name a version. Without one, the newest. Computed once.
+    /// Returns the value set of a canonical, which may name a version. Without a version, returns the newest. It is
+    /// computed once.
     pub(super) fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
         let canonical = canonical.split('#').next().unwrap_or(canonical);
         let known = self.resolved.read().ok()?.get(canonical).cloned();
         if known.is_some() {
             return known;
         }
-        // Only existing ones are cached, because clients may request any name.
+        // Only existing value sets are cached, because clients may request any name.
         let resolved = value_set::resolve(self, canonical)?;
-        // If a table cannot be read, the answer may be known a while later.
+        // A value set is not cached while a table cannot be read, because the answer may be known later.
         let has_failed = |held: &HeldSystem| matches!(held, HeldSystem::Stored(table) if table.has_failed());
         if self.systems.values().flatten().any(has_failed) {
             return Some(resolved);

@@ -16,7 +16,7 @@ use super::system::code_system::CodeSystem;
 use crate::published::Watched;
 
 /// Code systems and value sets. The tables beside the lake are checked each second, so that changes by other processes
-/// are noticed. Until new tables are read completely, the former ones answer.
+/// are noticed. Until a changed list has been read, the former tables answer.
 #[derive(Debug, Default)]
 pub struct Terminology(Source);
 
@@ -27,7 +27,7 @@ enum Source {
     /// The tables beside the lake.
     Beside {
         watched: Watched<Held, TerminologyError>,
-        /// Whether systems are read when they are noticed, and not at their first use.
+        /// Whether systems are read when a new list is noticed, and not at their first use.
         eager: Arc<AtomicBool>,
     },
 }
@@ -46,14 +46,14 @@ struct Held {
 }
 
 impl Terminology {
-    /// The CodeSystems and ValueSets of a JSON or NDJSON file, or of all files in a folder and its subfolders, single
-    /// or in Bundles. Other resources are skipped. If two have the same URL and version, the later file counts, in the
-    /// order of names.
+    /// Reads the CodeSystems and ValueSets of a JSON or NDJSON file, or of all files in a folder and its subfolders,
+    /// single or in Bundles. Other resources are skipped. If two have the same URL and version, the later file counts,
+    /// in the order of names.
     pub fn load(path: &Path) -> Result<Terminology, TerminologyError> {
         given(path).map(Terminology::of)
     }
 
-    /// The CodeSystems and ValueSets in a resource's JSON.
+    /// Reads the CodeSystems and ValueSets in a resource's JSON.
     pub fn parse(json: &str) -> Result<Terminology, serde_json::Error> {
         let mut given = Snapshot::default();
         let mut failed = None;
@@ -66,7 +66,7 @@ impl Terminology {
         }
     }
 
-    /// The tables beside the lake in this folder, and the contents of an additional file or folder. A lake without
+    /// Opens the tables beside the lake in this folder, and reads an additional file or folder. A lake without
     /// terminology, or no lake, is no error.
     pub fn open(data: &Path, path: Option<&Path>) -> Result<Terminology, TerminologyError> {
         let given = path.map_or_else(|| Ok(Snapshot::default()), given)?;
@@ -91,8 +91,8 @@ impl Terminology {
         Terminology(Source::Given(Box::new(given)))
     }
 
-    /// Reads all systems beside the lake now, and later ones when they are noticed. Without this a system is read on
-    /// first use.
+    /// Reads all systems beside the lake now, and reads later ones when they are noticed. Without this call, a system
+    /// is read at its first use.
     pub fn warm(&self) -> Result<(), TerminologyError> {
         let Source::Beside { watched, eager } = &self.0 else {
             return Ok(());
@@ -102,7 +102,7 @@ impl Terminology {
         held.stored.tables.iter().try_for_each(|table| table.read())
     }
 
-    /// Reads a code system beside the lake now, if it exists and was not read before.
+    /// Reads all versions of a code system beside the lake now, unless they were read before.
     pub fn read(&self, url: &str) -> Result<(), TerminologyError> {
         let Source::Beside { watched, .. } = &self.0 else {
             return Ok(());
@@ -118,22 +118,23 @@ impl Terminology {
         })
     }
 
-    /// The code system of a canonical, which may name a version. Without one, the newest.
+    /// Returns the code system of a canonical, which may name a version. Without a version, returns the newest.
     pub fn code_system(&self, canonical: &str) -> Option<Arc<CodeSystem>> {
         self.with(|snapshot| snapshot.code_system(canonical))
     }
 
-    /// The code systems that define a code, the newest of each.
+    /// Returns the code systems that define a code, the newest version of each, without HL7's own.
     pub fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
         self.with(|snapshot| snapshot.systems_with(code))
     }
 
-    /// The value set of a canonical, which may name a version. Without one, the newest. Computed once.
+    /// Returns the value set of a canonical, which may name a version. Without a version, returns the newest. It is
+    /// computed once.
     pub fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
         self.with(|snapshot| snapshot.value_set(canonical))
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it in their system. `None` if unknown.
+    /// Whether `code` is `descendant` or an ancestor of `descendant` in their system. `None` if unknown.
     pub fn subsumes(&self, system: &str, code: &str, descendant: &str) -> Option<bool> {
         match self.code_system(system) {
             Some(system) => system.subsumes(code, descendant),
@@ -141,8 +142,8 @@ impl Terminology {
         }
     }
 
-    /// The display of a code, in the FHIR form of its system. If the package of an NDC has no display, that of the
-    /// product.
+    /// Returns the display of a code, which must have the form that its system has in FHIR. If the package of an NDC
+    /// has no display, returns that of the product.
     pub fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>> {
         let found = self.code_system(system)?;
         let display = found.display(code);

@@ -1,10 +1,10 @@
-//! The facts of RxNorm and FDA's directory about National Drug Codes.
+//! Answers questions about National Drug Codes from RxNorm and FDA's directory.
 
 use super::super::terminology::Terminology;
 use super::{ndc, systems};
 
 impl Terminology {
-    /// The RxNorm concept of an NDC of 11 digits: its code and its display.
+    /// Returns the code and the display of the RxNorm concept of an NDC of 11 digits.
     pub fn rxnorm(&self, ndc: &str) -> Option<(String, Option<String>)> {
         let rxnorm = self.code_system(systems::RXNORM)?;
         let place = rxnorm.columns().2.place(ndc)?;
@@ -12,7 +12,7 @@ impl Terminology {
         Some((rxnorm.code(place).to_string(), display))
     }
 
-    /// The RxNorm codes of the ingredients of an NDC of 11 digits, in order. Empty if they are unknown.
+    /// Returns the RxNorm codes of the ingredients of an NDC of 11 digits, in order. Empty if they are unknown.
     pub fn ingredients(&self, ndc: &str) -> Vec<String> {
         let Some(rxnorm) = self.code_system(systems::RXNORM) else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! The forms of codes and canonicals, and the kinds of drug codes.
+//! Codes and canonicals: the systems, forms and versions, what drug codes mean, and three-valued logic.
 
 pub(super) mod drugs;
 pub(super) mod ndc;

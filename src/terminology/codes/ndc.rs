@@ -1,7 +1,8 @@
 //! National Drug Codes: their form of 11 digits, and their concepts.
 
-/// The 11 digits of an NDC: 11 without hyphens, or 10 or 11 in three hyphenated parts (labeler, product, package). Ten
-/// digits without hyphens can be read in several ways, so they are refused.
+/// Returns the 11 digits of an NDC: 11 digits without hyphens, or three hyphenated parts (labeler, product, package),
+/// of which short ones are padded with zeros. Ten digits without hyphens can be read in several ways, so they are
+/// refused.
 pub fn eleven_digits(code: &str) -> Option<String> {
     let code = code.trim();
     if !code.contains('-') {
@@ -14,7 +15,7 @@ pub fn eleven_digits(code: &str) -> Option<String> {
     Some(format!("{nine}{package:0>2}"))
 }
 
-/// The 9 digits of a product: labeler and product of an NDC, in two hyphenated parts.
+/// Returns the 9 digits of a product, from the labeler and product of an NDC in two hyphenated parts.
 pub(in crate::terminology) fn product_digits(code: &str) -> Option<String> {
     let (labeler, product) = code.trim().split_once('-')?;
     nine_digits(labeler, product)
@@ -29,7 +30,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The concept of each NDC. One costs 12 bytes.
+/// The concept of each NDC, at 12 bytes for each.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Ndcs {
     codes: Vec<u64>,
@@ -37,8 +38,8 @@ pub(in crate::terminology) struct Ndcs {
 }
 
 impl Ndcs {
-    /// Adds pairs of an NDC as a number and the index of its concept. If one NDC has several concepts, the first in
-    /// order counts.
+    /// Creates the table from pairs of an NDC as a number and the index of its concept. If one NDC has several
+    /// concepts, the lowest index counts.
     pub(in crate::terminology) fn new(mut pairs: Vec<(u64, u32)>) -> Ndcs {
         pairs.sort_unstable();
         pairs.dedup_by_key(|(code, _)| *code);
@@ -48,14 +49,14 @@ impl Ndcs {
         }
     }
 
-    /// The index of an NDC's concept.
+    /// Returns the index of an NDC's concept.
     pub(in crate::terminology) fn place(&self, ndc: &str) -> Option<u32> {
         let number = number(ndc)?;
         let at = self.codes.binary_search(&number).ok()?;
         Some(self.places[at])
     }
 
-    /// Each NDC with the index of its concept.
+    /// Returns each NDC with the index of its concept.
     pub(in crate::terminology) fn pairs(&self) -> impl Iterator<Item = (u64, u32)> {
         self.codes.iter().copied().zip(self.places.iter().copied())
     }
@@ -73,12 +74,12 @@ impl Ndcs {
     }
 }
 
-/// An NDC of 11 digits as a number.
+/// Returns an NDC of 11 digits as a number. `None` for any other text.
 pub(in crate::terminology) fn number(ndc: &str) -> Option<u64> {
     ndc.parse().ok().filter(|_| ndc.len() == 11 && is_digits(ndc))
 }
 
-/// A number as an NDC of 11 digits.
+/// Returns a number as an NDC of 11 digits.
 pub(in crate::terminology) fn text(number: u64) -> String {
     format!("{number:011}")
 }

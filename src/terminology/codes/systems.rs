@@ -40,7 +40,7 @@ const ALIASES: [(&str, &str); 5] = [
     ("http://terminology.hl7.org/CodeSystem/MVX", MVX),
 ];
 
-/// The names of systems on the command line.
+/// The short names of systems, for the command line.
 const NAMES: [(&str, &str); 13] = [
     ("icd-10-cm", ICD_10_CM),
     ("icd-10-pcs", ICD_10_PCS),
@@ -57,24 +57,24 @@ const NAMES: [(&str, &str); 13] = [
     ("pos", PLACE_OF_SERVICE),
 ];
 
-/// The URL under which a system is stored, for another one of its URLs.
+/// Returns the URL under which a system is stored, for another one of its URLs.
 pub(in crate::terminology) fn alias(url: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(other, _)| *other == url).map(|(_, url)| *url)
 }
 
-/// The URL of a system that is named by its URL or by its short name.
+/// Returns the URL of a system, which is given by its URL or by its short name.
 pub fn by_name(name: &str) -> &str {
     let known = NAMES.iter().find(|(short, _)| short.eq_ignore_ascii_case(name));
     known.map_or(name, |(_, url)| url)
 }
 
-/// The short names of code systems.
+/// Returns the short names of code systems.
 pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|(name, _)| *name)
 }
 
-/// A code in the form that its system has in FHIR: ICD-10-CM with its dot, NDC with 11 digits. A code without such a
-/// form is unchanged.
+/// Returns a code in the form that its system has in FHIR: ICD-10-CM with its dot, NDC with 11 digits. A code of
+/// another system, or one that does not fit, is unchanged.
 pub fn form<'a>(url: &str, code: &'a str) -> Cow<'a, str> {
     match url {
         ICD_10_CM => dotted(code),
@@ -83,7 +83,7 @@ pub fn form<'a>(url: &str, code: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// An ICD-10-CM code with its dot.
+/// Returns an ICD-10-CM code with its dot.
 pub(in crate::terminology) fn dotted(code: &str) -> Cow<'_, str> {
     if code.len() > 3 && code.is_ascii() && !code.contains('.') {
         Cow::Owned(format!("{}.{}", &code[..3], &code[3..]))
@@ -92,7 +92,7 @@ pub(in crate::terminology) fn dotted(code: &str) -> Cow<'_, str> {
     }
 }
 
-/// The property of RxNorm's concepts with their ingredients.
+/// The property of RxNorm's concepts that holds their ingredients.
 pub(in crate::terminology) const INGREDIENT: &str = "ingredient";
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Three-valued answers: yes, no and unknown.
+//! Three-valued answers: yes, no, and unknown as `None`.
 
-/// Yes if any is yes, no if all are no.
+/// Returns yes if any answer is yes, no if all are no, and otherwise unknown.
 pub(in crate::terminology) fn any(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
     let mut found = Some(false);
     for answer in answers {
@@ -13,7 +13,7 @@ pub(in crate::terminology) fn any(answers: impl IntoIterator<Item = Option<bool>
     found
 }
 
-/// No if any is no, yes if all are yes.
+/// Returns no if any answer is no, yes if all are yes, and otherwise unknown.
 pub(in crate::terminology) fn all(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
     any(answers.into_iter().map(|answer| answer.map(|answer| !answer))).map(|found| !found)
 }

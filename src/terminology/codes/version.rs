@@ -1,8 +1,8 @@
-//! Canonicals with versions. Decides which version is the newest.
+//! Canonicals with versions. Decides which of several versions is the newest.
 
 use std::cmp::Ordering;
 
-/// A canonical's URL and version.
+/// Returns a canonical's URL and version, without a fragment.
 pub(in crate::terminology) fn split(canonical: &str) -> (&str, Option<&str>) {
     let canonical = canonical.split('#').next().unwrap_or(canonical);
     match canonical.split_once('|') {
@@ -11,7 +11,7 @@ pub(in crate::terminology) fn split(canonical: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The one with this version. Without a version, the one with the highest.
+/// Returns the item with this version. Without a version, returns the one with the highest.
 pub(in crate::terminology) fn newest<'a, T>(
     all: &'a [T],
     version: Option<&str>,
@@ -23,7 +23,7 @@ pub(in crate::terminology) fn newest<'a, T>(
     }
 }
 
-/// Compares versions part by part, numbers as numbers. No version comes before any version.
+/// Compares versions part by part, numbers as numbers. A missing version comes before all others.
 fn by_version(one: Option<&str>, other: Option<&str>) -> Ordering {
     let (Some(one), Some(other)) = (one, other) else {
         return one.is_some().cmp(&other.is_some());

@@ -1,4 +1,4 @@
-//! CDC's tables of vaccines (CVX) and their manufacturers (MVX): fields between bars or tabs, or XML.
+//! Reads CDC's tables of vaccines (CVX) and of their manufacturers (MVX): fields between bars or tabs, or XML.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -17,11 +17,11 @@ struct Row {
     display: String,
     full_name: String,
     status: String,
-    /// The day of its last change, `yyyy-mm-dd`.
+    /// The day of the row's last change, as `yyyy-mm-dd`. Empty if it is not known.
     changed: String,
 }
 
-/// CVX. The short description is the display.
+/// Reads CVX. The short description is the display.
 pub(super) fn vaccines(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let mut rows = Vec::new();
     while lines.advance()? {
@@ -42,7 +42,7 @@ pub(super) fn vaccines(lines: &mut Lines<'_>, version: Option<String>) -> Result
     build(systems::CVX, rows, version)
 }
 
-/// MVX.
+/// Reads MVX.
 pub(super) fn manufacturers(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let mut rows = Vec::new();
     while lines.advance()? {
@@ -61,7 +61,8 @@ pub(super) fn manufacturers(lines: &mut Lines<'_>, version: Option<String>) -> R
     build(systems::MVX, rows, version)
 }
 
-/// Either table as XML: an element for each row, with elements named after the columns, or pairs of `Name` and `Value`.
+/// Reads either table as XML: an element for each row, with elements named after the columns, or pairs of `Name` and
+/// `Value`.
 pub(super) fn from_xml(
     system: &str,
     reader: &mut dyn BufRead,
@@ -106,7 +107,7 @@ fn fields(line: &str) -> Vec<&str> {
     line.split(separator).map(str::trim).collect()
 }
 
-/// A day written `yyyy/mm/dd` or `mm/dd/yyyy`.
+/// Converts a day written `yyyy/mm/dd` or `mm/dd/yyyy` to `yyyy-mm-dd`. Returns an empty text for any other form.
 fn day(text: &str) -> String {
     let parts: Vec<&str> = text.split(['/', '-']).collect();
     match parts[..] {
@@ -116,7 +117,7 @@ fn day(text: &str) -> String {
     }
 }
 
-/// The last change of a row is the table's version.
+/// Builds the system. If no version is given, the day on which any row was last changed is the version.
 fn build(system: &str, rows: Vec<Row>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let newest = rows
         .iter()

@@ -1,4 +1,4 @@
-//! FHIR CodeSystems and ValueSets: as JSON, alone or in Bundles, a line for each, or in a package (.tgz).
+//! Reads FHIR CodeSystems and ValueSets: JSON with a resource or a Bundle, NDJSON, or a package (.tgz).
 
 use std::io::{BufRead, Read};
 
@@ -12,10 +12,10 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::sets::raw;
 use crate::terminology::sets::raw::Resource;
 
-/// The maximum size of a file in a package.
+/// The maximum size of a file, alone or in a package. A larger file in a package is skipped.
 const MAX_ENTRY: u64 = 1 << 30;
 
-/// Passes on the CodeSystems and ValueSets of a file.
+/// Calls `each` with the CodeSystems and ValueSets of a file.
 pub(super) fn read(part: &Part, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
     part.read(|reader| match part.layout {
         Layout::FhirPackage => package(reader, &part.name, each),
@@ -50,7 +50,8 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
             .try_for_each(|line| raw::each_resource(line, each))
             .map_err(malformed)
     } else {
-        // If the first line is so long that its end was not seen, lines look like one document.
+        // The layout was recognized by the beginning of the file. If the first line was cut off there, NDJSON looked
+        // like one document. So several documents are accepted.
         serde_json::Deserializer::from_str(text)
             .into_iter::<&RawValue>()
             .try_for_each(|document| raw::each_resource(document?.get(), each))
@@ -58,7 +59,8 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
     }
 }
 
-/// The resources of a package: its JSON files except its own description and index.
+/// Calls `each` with the resources in the JSON files of a package. Skips its description, its index, and files that are
+/// too large.
 fn package(reader: &mut dyn BufRead, name: &str, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
     let fail = |error: std::io::Error| PublishedError::Archive {
         name: name.to_string(),
@@ -74,7 +76,7 @@ fn package(reader: &mut dyn BufRead, name: &str, each: &mut dyn FnMut(Resource))
         }
         let mut text = String::new();
         entry.read_to_string(&mut text).map_err(fail)?;
-        // Examples and other content of a package need not be resources.
+        // Other files of a package, such as examples, need not be resources.
         if text.contains("\"CodeSystem\"") || text.contains("\"ValueSet\"") {
             resources(&text, false, &format!("{name}: {path}"), each)?;
         }

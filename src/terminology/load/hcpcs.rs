@@ -1,5 +1,5 @@
-//! CMS's annual HCPCS file: records of 320 columns. Kinds 3 and 7 begin a procedure or a modifier. Kinds 4 and 8
-//! continue its long title.
+//! Reads CMS's annual HCPCS file: records of 320 columns. Records of kind 3 and 7 begin a procedure or a modifier.
+//! Records of kind 4 and 8 continue its long title.
 
 use super::layout::is_hcpcs;
 use crate::published::{Lines, columns};
@@ -14,7 +14,7 @@ pub(super) fn read(lines: &mut Lines<'_>, version: Option<String>) -> Result<Cod
     while lines.advance()? {
         let line = lines.text();
         if !is_hcpcs(line) && builder.len() == 0 {
-            // CMS's notice.
+            // A line of CMS's notice above the records.
             continue;
         }
         if !is_hcpcs(line) {

@@ -1,5 +1,5 @@
-//! CMS's order files of ICD-10-CM and ICD-10-PCS: the code in columns 7 to 13, 1 in column 15 if it can be billed, the
-//! short title from column 17, the long one from column 78.
+//! Reads CMS's order files of ICD-10-CM and ICD-10-PCS: the code is in columns 7 to 13, 1 in column 15 if it can be
+//! billed, the short title from column 17, and the long title from column 78.
 
 use super::layout::is_order;
 use crate::published::{Lines, columns};
@@ -9,7 +9,7 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::system::builder::Builder;
 use crate::terminology::system::code_system::{CodeSystem, Head};
 
-/// ICD-10-CM. The parent of a code is the longest code with which it begins.
+/// Reads ICD-10-CM. The parent of a code is the longest code with which it begins.
 pub(super) fn diagnoses(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let mut builder = Builder::new(Head::complete(systems::ICD_10_CM, version));
     while lines.advance()? {
@@ -24,7 +24,7 @@ pub(super) fn diagnoses(lines: &mut Lines<'_>, version: Option<String>) -> Resul
     builder.finish()
 }
 
-/// ICD-10-PCS. The parent of a code of 7 characters is the table of 3 characters with which it begins.
+/// Reads ICD-10-PCS. The parent of a code of 7 characters is the table of 3 characters with which it begins.
 pub(super) fn procedures(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let mut builder = Builder::new(Head::complete(systems::ICD_10_PCS, version));
     while lines.advance()? {
@@ -49,7 +49,7 @@ fn concept(lines: &Lines<'_>, builder: &mut Builder, form: impl Fn(&str) -> Stri
     let (place, _) = builder.concept(&code)?;
     builder.display(place, if long.is_empty() { short } else { long })?;
     if line.as_bytes()[14] == b'0' {
-        // FHIR's property of a concept that only groups others.
+        // FHIR's property for a concept that only groups others.
         builder.property(place, "notSelectable", "true")?;
     }
     Ok(())

@@ -37,7 +37,7 @@ pub(super) const LOOKED_FOR: &str = "ICD-10-CM and ICD-10-PCS order files, the H
 const MAX_NOTICE: usize = 20;
 
 impl Layout {
-    /// The content of a file with this layout.
+    /// Returns what a file with this layout contains, for messages.
     pub(super) fn what(self) -> &'static str {
         match self {
             Layout::Icd10Cm => "ICD-10-CM",
@@ -60,13 +60,13 @@ impl Layout {
         }
     }
 
-    /// Whether one command may have several files with this layout.
+    /// Whether the layout is one of FHIR's, of which one command may have several files.
     pub(super) fn is_fhir(self) -> bool {
         matches!(self, Layout::FhirJson | Layout::FhirLines | Layout::FhirPackage)
     }
 }
 
-/// The layout of a file that begins with `head`. `whole` says whether `head` is the whole file.
+/// Recognizes the layout of a file that begins with `head`. `whole` says whether `head` is the whole file.
 pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Layout> {
     if head.starts_with(&[0x1f, 0x8b]) {
         return Some(Layout::FhirPackage);
@@ -108,7 +108,7 @@ fn xml(text: &str) -> Option<Layout> {
     (text.contains("<mvxcodes") || text.contains("<mvxinfo")).then_some(Layout::MvxXml)
 }
 
-/// Files whose first line names the columns.
+/// Recognizes files with a line that names the columns.
 fn headed(lines: &[&str]) -> Option<Layout> {
     let first = lines.first()?.trim();
     let tabs: Vec<String> = first.split('\t').map(|name| name.trim().to_ascii_uppercase()).collect();
@@ -136,7 +136,7 @@ fn headed(lines: &[&str]) -> Option<Layout> {
     if plain.starts_with("CODE,GROUPING,CLASSIFICATION,SPECIALIZATION") {
         return Some(Layout::Nucc);
     }
-    // CMS's table has a title above its header.
+    // CMS's table of places of service has a title above its header.
     let is_places = |line: &&&str| {
         let line = line.to_ascii_lowercase();
         line.contains("place of service code") && line.contains("place of service name")
@@ -144,10 +144,10 @@ fn headed(lines: &[&str]) -> Option<Layout> {
     lines.iter().take(20).find(is_places).map(|_| Layout::PlaceOfService)
 }
 
-/// Whether the fields of a line fit a layout.
+/// A check whether the fields of a line fit a layout.
 type Fits = fn(&[&str]) -> bool;
 
-/// Files of fields without a header.
+/// Recognizes files of separated fields without a header.
 fn delimited(lines: &[&str]) -> Option<Layout> {
     let all = |fits: Fits, separator: char| {
         lines
@@ -170,7 +170,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// RRF ends each field with a bar, so that the last one is empty.
+/// Whether the fields are those of RXNCONSO. RRF ends each field with a bar, so the last one is empty.
 fn is_rxnorm_concept(fields: &[&str]) -> bool {
     fields.len() == 19
         && is_number(fields[0])
@@ -196,7 +196,8 @@ fn is_date(text: &str) -> bool {
     parts.len() == 3 && parts.iter().all(|part| is_number(part))
 }
 
-/// Code, short description, full name, notes, status, whether it is no vaccine, date.
+/// Whether the fields are those of CVX: code, short description, full name, notes, status, whether it is no vaccine,
+/// date.
 fn is_vaccine(fields: &[&str]) -> bool {
     let flag = |text: &str| text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false");
     (7..=8).contains(&fields.len())
@@ -206,7 +207,7 @@ fn is_vaccine(fields: &[&str]) -> bool {
         && is_date(fields[6])
 }
 
-/// Code, name, notes, status, date.
+/// Whether the fields are those of MVX: code, name, notes, status, date.
 fn is_manufacturer(fields: &[&str]) -> bool {
     let code = fields[0];
     let named = (2..=4).contains(&code.len())
@@ -216,7 +217,7 @@ fn is_manufacturer(fields: &[&str]) -> bool {
     (5..=6).contains(&fields.len()) && named && fields[3].to_ascii_lowercase().contains("active") && is_date(fields[4])
 }
 
-/// Files of fixed columns.
+/// Recognizes files of fixed columns.
 fn fixed(lines: &[&str]) -> Option<Layout> {
     if lines.iter().all(|line| is_order(line)) {
         return Some(if lines.iter().any(|line| is_pcs(line)) || only_pcs_lengths(lines) {
@@ -232,7 +233,8 @@ fn fixed(lines: &[&str]) -> Option<Layout> {
     fits.then_some(Layout::Hcpcs)
 }
 
-/// An order number of 5 digits, the code from column 7, 0 for a header or 1 in column 15, titles from column 17.
+/// Whether a line is one of an order file: an order number of 5 digits, the code from column 7, 0 for a header or 1 in
+/// column 15, titles from column 17.
 pub(super) fn is_order(line: &str) -> bool {
     let bytes = line.as_bytes();
     bytes.len() > 16
@@ -245,13 +247,13 @@ pub(super) fn is_order(line: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
 }
 
-/// Codes of ICD-10-CM begin with a letter and a digit.
+/// Whether a code can only be of ICD-10-PCS, because codes of ICD-10-CM begin with a letter and a digit.
 fn is_pcs(line: &str) -> bool {
     let code = columns(line, 6, 13).as_bytes();
     code[0].is_ascii_digit() || code[1].is_ascii_uppercase()
 }
 
-/// ICD-10-PCS has tables of 3 characters and codes of 7.
+/// Whether all codes have the lengths of ICD-10-PCS: 3 characters for a header, 7 for any other code.
 fn only_pcs_lengths(lines: &[&str]) -> bool {
     lines.iter().all(|line| match line.as_bytes()[14] {
         b'0' => columns(line, 6, 13).len() == 3,
@@ -259,7 +261,8 @@ fn only_pcs_lengths(lines: &[&str]) -> bool {
     })
 }
 
-/// The code, or a modifier after 3 spaces; a sequence of 5 digits; the kind of record in column 11.
+/// Whether a line is a record of the HCPCS file: the code, or a modifier after 3 spaces; a sequence of 5 digits; the
+/// kind of record in column 11.
 pub(super) fn is_hcpcs(line: &str) -> bool {
     let bytes = line.as_bytes();
     if bytes.len() < 12 || !bytes[..11].is_ascii() {

@@ -1,4 +1,4 @@
-//! LOINC's CSV: Loinc.csv, or the short LoincTableCore.csv.
+//! Reads LOINC's CSV: Loinc.csv, or the short LoincTableCore.csv.
 
 use std::io::BufRead;
 
@@ -8,7 +8,7 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::system::builder::Builder;
 use crate::terminology::system::code_system::{CodeSystem, Head};
 
-/// The columns that are kept as properties, under FHIR's names.
+/// The columns that become properties. FHIR gives the properties the same names.
 const PROPERTIES: [&str; 10] = [
     "COMPONENT",
     "PROPERTY",
@@ -38,7 +38,7 @@ pub(super) fn read(
     let (Some(code), Some(display)) = (code, display) else {
         return Err(table.fail("the columns LOINC_NUM and LONG_COMMON_NAME").into());
     };
-    // LOINC's parts and answers are codes of LOINC too, but they are not in this table.
+    // LOINC's parts and answers also are codes of LOINC, but they are not in this table.
     let mut builder = Builder::new(Head::partial(systems::LOINC, None));
     let mut newest: Option<(Vec<u32>, String)> = None;
     while table.advance()? {
@@ -68,7 +68,7 @@ pub(super) fn read(
             newest = newest.max(parts.map(|parts| (parts, text)));
         }
     }
-    // The release in which a term was last changed.
+    // Without a given version, it is the newest release in which a term was changed.
     builder.set_version(version.or(newest.map(|(_, text)| text)));
     builder.finish()
 }

@@ -1,7 +1,8 @@
-//! Loads terminology in its publishers' form: recognizes files by their content, and reads them into code systems.
+//! Loads terminology in the layouts of its publishers: recognizes files by their content, and reads them into code
+//! systems.
 //!
-//! `published` finds the files and reads their lines. A line that does not fit its file's layout is an error that names
-//! it. A file is loaded as a whole or not at all.
+//! `published` finds the files and reads their lines. If a line does not fit the layout of its file, the error names
+//! the line. A file is loaded as a whole or not at all.
 
 mod cvx;
 mod fhir;

@@ -1,5 +1,5 @@
-//! FDA's NDC directory: product.txt, one line for each product (9 digits), and package.txt, one for each package (11
-//! digits).
+//! Reads FDA's NDC directory: product.txt, one line for each product (9 digits), and package.txt, one for each package
+//! (11 digits).
 
 use super::part::Part;
 use crate::published::Lines;
@@ -8,7 +8,8 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::system::builder::Builder;
 use crate::terminology::system::code_system::{CodeSystem, Head};
 
-/// Reads products, and packages if they are given. A package is below its product, and has the product's display.
+/// Reads products, and packages if they are given. A package becomes a child of its product, and has no display of its
+/// own.
 pub(super) fn read(
     products: &Part,
     packages: Option<&Part>,
@@ -62,7 +63,7 @@ fn take_products(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), Ter
         let code = code.ok_or_else(|| lines.fail("a labeler and a product with a hyphen in PRODUCTNDC"))?;
         let (place, added) = builder.concept(&code)?;
         if !added {
-            // A product with several routes or strengths may have several lines.
+            // A product with several routes or strengths may have several lines. The first one counts.
             continue;
         }
         builder.display(place, &display(get))?;
@@ -75,7 +76,7 @@ fn take_products(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), Ter
     Ok(())
 }
 
-/// Name (substance) strength form.
+/// Returns the display of a product: name (substance) strength form.
 fn display<'f>(get: impl Fn(&str) -> &'f str) -> String {
     let mut display = get("PROPRIETARYNAME").to_string();
     let mut add = |text: &str| {
@@ -98,7 +99,7 @@ fn display<'f>(get: impl Fn(&str) -> &'f str) -> String {
     let units: Vec<&str> = units.split(';').map(str::trim).collect();
     let each = strengths.iter().enumerate().map(|(at, strength)| {
         let unit = units.get(at).copied().unwrap_or_default();
-        // FDA writes a strength per unit of the form as `mg/1`.
+        // FDA writes the strength of one tablet or the like as `mg/1`.
         format!("{strength} {}", unit.strip_suffix("/1").unwrap_or(unit))
             .trim_end()
             .to_string()

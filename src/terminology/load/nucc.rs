@@ -1,4 +1,4 @@
-//! NUCC's CSV of provider taxonomy codes.
+//! Reads NUCC's CSV of provider taxonomy codes.
 
 use std::io::BufRead;
 

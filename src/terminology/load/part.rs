@@ -1,4 +1,4 @@
-//! Selects one of several files with the same layout.
+//! Finds files, and selects one of several with the same layout.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use crate::published::{self, PublishedError};
 /// A file of a known layout.
 pub(super) type Part = published::Part<Layout>;
 
-/// The files with known layouts among the named paths. If a folder or archive has several with one layout, one is
+/// Finds the files with known layouts in these paths. If a folder or archive has several with one layout, one is
 /// selected.
 pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Part>, PublishedError> {
     let found = published::find(paths, recognise, LOOKED_FOR)?;
     Ok(found.into_iter().flat_map(chosen).collect())
 }
 
-/// One file of each layout, except FHIR's: a snapshot before a full history, inferred relations before stated ones,
-/// otherwise the largest. RxNorm's archive also has its prescribable subset, LOINC's a short table, and ICD-10-CM's an
-/// addendum.
+/// Selects one file of each layout, except FHIR's: a snapshot before a full history, inferred relations before stated
+/// ones, and then the largest. RxNorm's archive also has its prescribable subset, LOINC's a short table, and
+/// ICD-10-CM's an addendum, which are all smaller.
 fn chosen(found: Vec<Part>) -> Vec<Part> {
     let rank = |part: &Part| {
         let name = part.name.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! CMS's table of places of service: codes, names and descriptions between commas, tabs or bars, below a header.
+//! Reads CMS's table of places of service: codes, names and descriptions between commas, tabs or bars, below a header.
 
 use std::io::BufRead;
 
@@ -16,7 +16,7 @@ pub(super) fn read(
     name: &str,
     version: Option<String>,
 ) -> Result<CodeSystem, TerminologyError> {
-    // The header shows the separator of the columns. It is near the beginning of the file.
+    // The header, which is near the beginning of the file, shows the separator of the columns.
     let delimiter = {
         let head = reader.fill_buf().map_err(|source| PublishedError::Unreadable {
             path: name.into(),

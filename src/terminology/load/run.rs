@@ -1,4 +1,4 @@
-//! From files to code systems and value sets.
+//! Reads files into code systems and value sets.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use crate::terminology::system::code_system::CodeSystem;
 /// A loaded code system.
 #[derive(Debug)]
 pub struct LoadedSystem {
-    /// The system.
+    /// The code system.
     pub system: CodeSystem,
-    /// The publisher's file.
+    /// The name of the publisher's file.
     pub source: String,
-    /// Whether it is the publisher's complete system, and not an excerpt in a FHIR package. An excerpt does not replace
-    /// a complete system.
+    /// Whether it is the publisher's complete system, and not an excerpt. An excerpt does not replace a complete
+    /// system.
     pub whole: bool,
 }
 
-/// The content of files.
+/// What was loaded from files.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The code systems.
@@ -33,14 +33,14 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The number of value sets.
+    /// Returns the number of value sets.
     pub fn value_sets(&self) -> usize {
         self.sets.len()
     }
 }
 
-/// Reads files, folders and archives. `version` is the version of the only code system in them. Without it, versions
-/// come from the files, or otherwise from their names.
+/// Reads files, folders and archives. `version` is the version of the publisher's code system in them, of which there
+/// must be exactly one. Without `version`, the versions come from the files or, if these state none, from their names.
 pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, TerminologyError> {
     let parts = Parts::new(part::find(paths)?)?;
     let mut loaded = Loaded::default();
@@ -57,7 +57,7 @@ pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, Terminol
     Ok(loaded)
 }
 
-/// The files by layout. There is one of each layout, except for FHIR files.
+/// The files to load. There is one of each layout, except for FHIR files.
 struct Parts(Vec<Part>);
 
 impl Parts {
@@ -104,7 +104,7 @@ impl Parts {
         self.0.iter().find(|part| part.layout == layout)
     }
 
-    /// How many code systems the publishers' own files have.
+    /// Returns the number of code systems in the publishers' own files.
     fn systems(&self) -> usize {
         let parts = [
             Layout::DrugPackages,
@@ -177,7 +177,7 @@ impl Parts {
             for resource in found {
                 match resource {
                     Resource::ValueSet(set) => loaded.sets.push(set),
-                    // A package may only state that a system exists.
+                    // A CodeSystem without concepts only states that the system exists.
                     Resource::CodeSystem(system) if system.concept.is_empty() => {}
                     Resource::CodeSystem(system) => {
                         let system = CodeSystem::from_raw(system)?;

@@ -1,5 +1,5 @@
-//! RxNorm's RRF files: concepts of RXNCONSO, NDCs of RXNSAT, ingredients by the relations of RXNREL. Only RxNorm's own
-//! rows (`SAB` is `RXNORM`) are read. The rest belongs to other publishers.
+//! Reads RxNorm's RRF files: concepts from RXNCONSO, NDCs from RXNSAT, and ingredients by the relations in RXNREL. Only
+//! RxNorm's own rows (`SAB` is `RXNORM`) are read. The others belong to other publishers.
 
 use rustc_hash::FxHashSet;
 
@@ -26,12 +26,12 @@ const DOWN: [&str; 8] = [
     "form_of",
 ];
 
-/// The facts about a concept while its atoms are read.
+/// What is known about a concept while its atoms are read.
 #[derive(Clone, Copy)]
 struct Atom {
-    /// How well the display fits. Lower is better.
+    /// How well the display fits. The lowest rank is the best.
     rank: u8,
-    /// The term type, as an index in `types`. `u8::MAX` while only synonyms were read.
+    /// The term type, as an index in [`Types::names`]. `u8::MAX` while only synonyms were read.
     term_type: u8,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn read(
     builder.finish()
 }
 
-/// The term type of each concept.
+/// The term type of each concept, and the name of each term type.
 struct Types {
     names: Vec<String>,
     atoms: Vec<Atom>,
@@ -65,7 +65,8 @@ impl Types {
     }
 }
 
-/// RXCUI, LAT, TS, LUI, STT, SUI, ISPREF, RXAUI, SAUI, SCUI, SDUI, SAB, TTY, CODE, STR, SRL, SUPPRESS, CVF.
+/// Reads RXNCONSO: RXCUI, LAT, TS, LUI, STT, SUI, ISPREF, RXAUI, SAUI, SCUI, SDUI, SAB, TTY, CODE, STR, SRL, SUPPRESS,
+/// CVF.
 fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Types, TerminologyError> {
     let mut types = Types {
         names: Vec::new(),
@@ -121,7 +122,8 @@ fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Types, 
     Ok(types)
 }
 
-/// RXCUI, LUI, SUI, RXAUI, STYPE, CODE, ATUI, SATUI, ATN, SAB, ATV, SUPPRESS, CVF.
+/// Reads RXNSAT: RXCUI, LUI, SUI, RXAUI, STYPE, CODE, ATUI, SATUI, ATN, SAB, ATV, SUPPRESS, CVF. An NDC that is not
+/// suppressed counts before one that is.
 fn take_ndcs(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     let (mut current, mut suppressed) = (Vec::new(), Vec::new());
     while lines.advance()? {
@@ -150,7 +152,8 @@ fn take_ndcs(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), Termino
     Ok(())
 }
 
-/// RXCUI1, RXAUI1, STYPE1, REL, RXCUI2, RXAUI2, STYPE2, RELA, RUI, SRUI, SAB, SL, DIR, RG, SUPPRESS, CVF.
+/// Reads RXNREL, and gives each drug its ingredients as properties: RXCUI1, RXAUI1, STYPE1, REL, RXCUI2, RXAUI2,
+/// STYPE2, RELA, RUI, SRUI, SAB, SL, DIR, RG, SUPPRESS, CVF.
 fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types) -> Result<(), TerminologyError> {
     let mut pairs = Vec::new();
     while lines.advance()? {
@@ -162,7 +165,7 @@ fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types)
             continue;
         }
         if let (Some(part), Some(drug)) = (builder.place(fields[0]), builder.place(fields[4]))
-            // A brand means all its products, so it would lead to the ingredients of other products.
+            // A brand name (BN) has several products, so it would lead to the ingredients of other products.
             && types.of(part) != "BN"
         {
             pairs.push((drug, part));

@@ -1,4 +1,4 @@
-//! SNOMED CT's RF2 snapshot: concepts, descriptions, and relations of kind "is a".
+//! Reads SNOMED CT's RF2 snapshot: concepts, descriptions, and relations of kind "is a".
 
 use super::part::Part;
 use crate::published::Lines;
@@ -56,7 +56,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// id, effectiveTime, active, moduleId, definitionStatusId. The newest effectiveTime is the version.
+/// Reads the concepts: id, effectiveTime, active, moduleId, definitionStatusId. Returns the newest effectiveTime, which
+/// is the version.
 fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Option<String>, TerminologyError> {
     lines.advance()?;
     let mut newest: Option<String> = None;
@@ -76,8 +77,9 @@ fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Option<
     Ok(newest)
 }
 
-/// id, effectiveTime, active, moduleId, conceptId, languageCode, typeId, term, caseSignificanceId. The fully specified
-/// name is the display, English before other languages.
+/// Reads the descriptions: id, effectiveTime, active, moduleId, conceptId, languageCode, typeId, term,
+/// caseSignificanceId. The display is the fully specified name or, without one, a synonym. English comes before other
+/// languages.
 fn take_descriptions(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     lines.advance()?;
     let mut ranks = vec![u8::MAX; builder.len()];
@@ -100,8 +102,8 @@ fn take_descriptions(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(),
     Ok(())
 }
 
-/// id, effectiveTime, active, moduleId, sourceId, destinationId, relationshipGroup, typeId, characteristicTypeId,
-/// modifierId.
+/// Reads the active, inferred "is a" relations: id, effectiveTime, active, moduleId, sourceId, destinationId,
+/// relationshipGroup, typeId, characteristicTypeId, modifierId.
 fn take_relations(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     lines.advance()?;
     while lines.advance()? {

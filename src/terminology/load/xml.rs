@@ -1,4 +1,4 @@
-//! Tables written as XML.
+//! Reads tables that are written as XML.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -11,8 +11,8 @@ use crate::published::{PublishedError, decode};
 /// The maximum size of a table. CDC's have less than 1 MiB.
 const MAX_TABLE: u64 = 64 << 20;
 
-/// The fields of each element `row`, by name in lower case without signs: its elements, or its pairs of `Name` and
-/// `Value`.
+/// Returns the fields of each element named `row`, by name: its elements, or its pairs of `Name` and `Value`. The names
+/// are in lower case, with letters and digits only.
 pub(super) fn rows(
     reader: &mut dyn BufRead,
     name: &str,
@@ -78,7 +78,7 @@ pub(super) fn rows(
     }
 }
 
-/// A name in lower case, letters and digits only.
+/// Returns a name in lower case, with letters and digits only.
 fn plain(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)

@@ -1,9 +1,10 @@
-//! CodeSystem and ValueSet as written, with the used parts only. Also finds them in JSON.
+//! CodeSystem and ValueSet resources as they are written, with only the elements that are used. Also finds them in
+//! JSON.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A resource of a used kind.
+/// A resource of a type that the terminology uses.
 pub(in crate::terminology) enum Resource {
     CodeSystem(CodeSystem),
     ValueSet(ValueSet),
@@ -59,7 +60,7 @@ struct Coding {
 }
 
 impl Property {
-    /// The value as text, for comparison by filters.
+    /// Returns the value as text, for comparison by filters.
     pub(in crate::terminology) fn value(&self) -> Option<String> {
         let texts = [&self.value_code, &self.value_string, &self.value_date_time];
         if let Some(text) = texts.into_iter().flatten().next() {
@@ -162,7 +163,7 @@ struct Entry<'a> {
 /// The maximum nesting of Bundles.
 const MAX_BUNDLES: usize = 8;
 
-/// Passes on a resource's JSON, or the resources in a Bundle, if they are of a used kind and have a URL.
+/// Calls `each` with a resource, or with the resources in a Bundle, if they are CodeSystems or ValueSets with a URL.
 pub(in crate::terminology) fn each_resource(
     json: &str,
     each: &mut dyn FnMut(Resource),
@@ -170,7 +171,7 @@ pub(in crate::terminology) fn each_resource(
     each_within(json, MAX_BUNDLES, each)
 }
 
-/// The same with at most `depth` nested Bundles. Deeper ones are skipped.
+/// Does the work of [`each_resource`] with at most `depth` nested Bundles. Deeper ones are skipped.
 fn each_within(json: &str, depth: usize, each: &mut dyn FnMut(Resource)) -> Result<(), serde_json::Error> {
     let typed: Typed = serde_json::from_str(json)?;
     match typed.resource_type.as_deref() {

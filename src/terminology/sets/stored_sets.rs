@@ -1,5 +1,5 @@
-//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`. Each value set is parsed at
-//! its first use.
+//! The value sets beside the lake: one Parquet file with `url`, `version` and `resource`. Each value set is parsed when
+//! it is requested.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::super::system::table::properties;
 use super::super::system::texts::Texts;
 use super::raw;
 
-/// The value sets of one file. An empty version means none.
+/// The value sets of one file. An empty text stands for a missing version.
 #[derive(Debug)]
 pub(in crate::terminology) struct StoredSets {
     file: String,
@@ -77,7 +77,8 @@ impl StoredSets {
     }
 }
 
-/// The file's content and its number of value sets: these, and the earlier ones that they do not replace.
+/// Writes a file with `sets`, and with those of `before` whose URLs are not among them. Returns the file's content and
+/// the number of its value sets.
 pub(in crate::terminology) fn write(
     before: Option<&StoredSets>,
     sets: &[raw::ValueSet],
@@ -102,7 +103,8 @@ pub(in crate::terminology) fn write(
         rows.push((set.url.clone(), set.version.clone(), json));
     }
     rows.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
-    // If two have the same URL and version, the later one in the input counts. The sort is stable.
+    // If two rows have the same URL and version, the later one in the input counts. The sort is stable, so `dedup_by`
+    // on the reversed rows keeps that one.
     rows.reverse();
     rows.dedup_by(|one, other| one.0 == other.0 && one.1 == other.1);
     rows.reverse();

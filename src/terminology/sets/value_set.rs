@@ -1,4 +1,4 @@
-//! A value set with all its referenced ones. Decides which codes are in it.
+//! A value set with all value sets to which it refers. Decides which codes it contains.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct ValueSet {
     composed: Option<Composed>,
     expanded: Option<Expanded>,
     systems: BTreeSet<String>,
-    /// Whether it has codes from value sets that are not loaded.
+    /// Whether there may be codes of systems that are not in `systems`.
     open: bool,
 }
 
@@ -27,22 +27,22 @@ struct Composed {
     exclude: Vec<Clause>,
 }
 
-/// Codes of a system, of value sets, or of both at once.
+/// An `include` or `exclude`: codes of a system, codes of value sets, or codes that are in both.
 #[derive(Debug)]
 struct Clause {
     system: Option<String>,
     codes: Codes,
-    /// `None` for a value set that is not loaded.
+    /// The value sets. `None` stands for one that is not loaded.
     sets: Vec<Option<Arc<ValueSet>>>,
     lacking: Option<Lacking>,
 }
 
-/// References of a value set that cannot be resolved. The membership of some codes is then unknown.
+/// A code system or value set that is needed but not loaded completely. The membership of some codes is then unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacking {
     /// `value set` or `code system`.
     pub what: &'static str,
-    /// Its canonical URL.
+    /// The canonical URL.
     pub canonical: String,
 }
 
@@ -50,7 +50,7 @@ pub struct Lacking {
 enum Codes {
     /// All codes of the system, if it is loaded.
     All(Option<Arc<CodeSystem>>),
-    /// The listed codes, in lower case if the system's case sensitivity is unknown.
+    /// The listed codes, in lower case if the system is loaded and is not case-sensitive.
     Listed(FxHashSet<String>, Option<Arc<CodeSystem>>),
     /// The codes that pass filters, if the system is loaded.
     Filtered(Option<(Arc<CodeSystem>, Passing)>),
@@ -72,15 +72,15 @@ const PARTIAL: [&str; 2] = [
 /// The maximum length of a chain of value sets that refer to each other.
 const MAX_DEPTH: usize = 64;
 
-/// Value sets being computed.
+/// The state of a computation of value sets.
 struct Resolving<'t> {
     terminology: &'t Snapshot,
-    /// The value sets that include the current one.
+    /// The value sets around the current one, which include it directly or through others.
     within: Vec<String>,
     done: FxHashMap<String, Option<Arc<ValueSet>>>,
 }
 
-/// Computes a value set. A value set that refers to itself is incomplete there.
+/// Computes a value set. `None` if it is not loaded. A reference that leads back to the value set counts as not loaded.
 pub(in crate::terminology) fn resolve(terminology: &Snapshot, canonical: &str) -> Option<Arc<ValueSet>> {
     let mut resolving = Resolving {
         terminology,
@@ -159,7 +159,7 @@ impl Resolving<'_> {
     }
 }
 
-/// The systems of its codes, and whether there may be others.
+/// Returns the systems of the value set's codes, and whether there may be codes of other systems.
 fn systems(composed: &Option<Composed>, expanded: &Option<Expanded>) -> (BTreeSet<String>, bool) {
     let (mut systems, mut open) = (BTreeSet::new(), composed.is_none() && expanded.is_none());
     for clause in composed.iter().flat_map(|composed| &composed.include) {
@@ -193,7 +193,7 @@ impl ValueSet {
         }
     }
 
-    /// Whether a system's code is in it. `None` if the loaded files do not decide.
+    /// Whether the value set contains a code of a system. `None` if the loaded files do not decide.
     pub fn contains(&self, system: &str, code: &str) -> Option<bool> {
         let composed = self
             .composed
@@ -202,13 +202,13 @@ impl ValueSet {
         composed.or_else(|| self.expanded.as_ref()?.contains(system, code))
     }
 
-    /// Whether a code is in it, whatever its system.
+    /// Whether the value set contains a code of any system. `None` if the loaded files do not decide.
     pub fn contains_code(&self, code: &str) -> Option<bool> {
         let in_systems = any(self.systems.iter().map(|system| self.contains(system, code)));
         in_systems.filter(|found| *found || !self.open)
     }
 
-    /// The missing systems and value sets that would be needed to decide for every code.
+    /// Returns the first missing code system or value set that would be needed to decide for every code.
     pub fn lacking(&self) -> Option<&Lacking> {
         if self.expanded.as_ref().is_some_and(|expanded| expanded.complete) {
             return None;
@@ -218,7 +218,7 @@ impl ValueSet {
         clauses.find_map(|clause| clause.lacking.as_ref())
     }
 
-    /// The only system of its codes, if there is just one.
+    /// Returns the system of all codes of the value set, if there is just one.
     pub fn single_system(&self) -> Option<&str> {
         match (self.systems.len(), self.open) {
             (1, false) => self.systems.first().map(String::as_str),
@@ -254,7 +254,7 @@ impl Clause {
 }
 
 impl Codes {
-    /// Whether the system's own codes are needed, and are not loaded.
+    /// Whether all codes of the system are needed, but the system is not loaded completely.
     fn lack_system(&self) -> bool {
         match self {
             Codes::All(system) => system.as_ref().is_none_or(|system| !system.is_complete()),

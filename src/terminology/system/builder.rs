@@ -1,4 +1,4 @@
-//! Builds a code system, concept by concept, in any order of the file.
+//! Builds a code system, concept by concept, in any order.
 
 use super::super::codes::ndc::Ndcs;
 use super::super::error::TerminologyError;
@@ -7,7 +7,7 @@ use super::links::Links;
 use super::properties::PropertiesBuilder;
 use super::texts::Texts;
 
-/// No display.
+/// Stands for a missing display in `display_of`.
 const NONE: u32 = u32::MAX;
 
 /// A code system under construction.
@@ -17,9 +17,9 @@ pub(in crate::terminology) struct Builder {
     index: CodeIndex,
     codes: Texts,
     displays: Texts,
-    /// The number of each concept's display.
+    /// The number of each concept's display, or [`NONE`].
     display_of: Vec<u32>,
-    /// Child and parent.
+    /// Pairs of a child and its parent.
     parents: Vec<(u32, u32)>,
     properties: PropertiesBuilder,
     ndcs: Vec<(u64, u32)>,
@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// The index of a code. Adds the code if it is missing. Returns whether it was added.
+    /// Returns the index of a code, and whether the code was added because it was missing.
     pub(in crate::terminology) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
         if let Some(place) = self.place(code) {
             return Ok((place, false));
@@ -70,12 +70,12 @@ impl Builder {
         Ok((place, true))
     }
 
-    /// The index of an added code.
+    /// Returns the index of a code that was added before.
     pub(in crate::terminology) fn place(&self, code: &str) -> Option<u32> {
         self.index.find(&self.codes, self.head.case_sensitive, code)
     }
 
-    /// The code at an index.
+    /// Returns the code at an index.
     pub(in crate::terminology) fn code(&self, place: u32) -> &str {
         self.codes.get(place)
     }
@@ -88,7 +88,7 @@ impl Builder {
         self.display_of[place as usize] != NONE
     }
 
-    /// Sets a concept's display. An empty one counts as none.
+    /// Sets a concept's display. An empty display changes nothing.
     pub(in crate::terminology) fn display(&mut self, place: u32, display: &str) -> Result<(), TerminologyError> {
         if !display.is_empty() {
             self.display_of[place as usize] = self.displays.push(display).ok_or_else(|| self.full())?;
@@ -118,12 +118,12 @@ impl Builder {
         self.ndcs.push((ndc, place));
     }
 
-    /// The properties with this name so far: index and value.
+    /// Returns the index and the value of each property with this name so far.
     pub(in crate::terminology) fn given(&self, name: &str) -> Vec<(u32, String)> {
         self.properties.named(name)
     }
 
-    /// The system. Its concepts are in the order of their codes.
+    /// Builds the system. Its concepts are in the order of their codes.
     pub(in crate::terminology) fn finish(mut self) -> Result<CodeSystem, TerminologyError> {
         let count = self.codes.len();
         let mut order: Vec<u32> = (0..count as u32).collect();
@@ -132,7 +132,7 @@ impl Builder {
         for (place, old) in order.iter().enumerate() {
             places[*old as usize] = place as u32;
         }
-        // The index is built again below. Until then its memory is needed for the sorted copy.
+        // `CodeSystem::new` builds the index again. Until then its memory is needed for the sorted copy.
         self.index = CodeIndex::default();
         let (mut codes, mut displays) = (Texts::default(), Texts::default());
         for old in &order {

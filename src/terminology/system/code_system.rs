@@ -1,4 +1,4 @@
-//! A code system's concepts in columns, with their hierarchy and their properties.
+//! The concepts of a code system in columns, with their hierarchy and their properties.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher};
@@ -20,12 +20,12 @@ pub(in crate::terminology) struct Head {
     pub(in crate::terminology) case_sensitive: bool,
     /// Whether missing codes are certainly not in the system.
     pub(in crate::terminology) complete: bool,
-    /// Whether a concept is a kind of the concepts above it.
+    /// Whether a concept is a kind of the concepts above it in the hierarchy.
     pub(in crate::terminology) subsuming: bool,
 }
 
 impl Head {
-    /// A complete, case-sensitive system.
+    /// Returns the metadata of a complete, case-sensitive system whose hierarchy subsumes.
     pub(in crate::terminology) fn complete(url: &str, version: Option<String>) -> Head {
         Head {
             url: url.to_string(),
@@ -36,7 +36,7 @@ impl Head {
         }
     }
 
-    /// A system with some of its codes.
+    /// Returns the metadata of a system with some of its codes.
     pub(in crate::terminology) fn partial(url: &str, version: Option<String>) -> Head {
         Head {
             complete: false,
@@ -45,16 +45,16 @@ impl Head {
     }
 }
 
-/// How much a code system contains about its concepts.
+/// Counts of what a code system contains about its concepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
-    /// Concepts with a display.
+    /// The number of concepts with a display.
     pub displays: u64,
-    /// Pairs of a concept and one directly above it.
+    /// The number of pairs of a concept and one directly above it.
     pub parents: u64,
-    /// Values of properties.
+    /// The number of values of properties.
     pub properties: u64,
-    /// National Drug Codes.
+    /// The number of National Drug Codes.
     pub ndcs: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct Contents {
 pub struct CodeSystem {
     head: Head,
     codes: Texts,
-    /// Empty for a concept without a display.
+    /// The displays. The text of a concept without a display is empty.
     displays: Texts,
     index: CodeIndex,
     parents: Links,
@@ -94,7 +94,7 @@ impl CodeSystem {
         }
     }
 
-    /// The same system with this hierarchy.
+    /// Returns the same system with this hierarchy.
     pub(in crate::terminology) fn with_parents(self, parents: Links) -> CodeSystem {
         CodeSystem {
             children: parents.turned(self.codes.len()),
@@ -103,22 +103,22 @@ impl CodeSystem {
         }
     }
 
-    /// Its canonical URL.
+    /// Returns the canonical URL.
     pub fn url(&self) -> &str {
         &self.head.url
     }
 
-    /// Its version.
+    /// Returns the version.
     pub fn version(&self) -> Option<&str> {
         self.head.version.as_deref()
     }
 
-    /// The number of concepts.
+    /// Returns the number of concepts.
     pub fn len(&self) -> usize {
         self.codes.len()
     }
 
-    /// Whether it has no concepts.
+    /// Whether the system has no concepts.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -131,25 +131,25 @@ impl CodeSystem {
         }
     }
 
-    /// The display of a code.
+    /// Returns the display of a code.
     pub fn display(&self, code: &str) -> Option<&str> {
         self.display_at(self.place(code)?)
     }
 
-    /// The codes directly above a code.
+    /// Returns the codes directly above a code.
     pub fn parents(&self, code: &str) -> Vec<&str> {
         let place = self.place(code);
         let parents = place.map_or(&[][..], |place| self.parents_of(place));
         parents.iter().map(|parent| self.code(*parent)).collect()
     }
 
-    /// Name and value of each property of a code.
+    /// Returns the name and value of each property of a code.
     pub fn properties(&self, code: &str) -> Vec<(&str, &str)> {
         let place = self.place(code);
         place.map_or_else(Vec::new, |place| self.properties.of(place).collect())
     }
 
-    /// Whether `code` is `descendant` or an ancestor of it. `None` if the system does not decide.
+    /// Whether `code` is `descendant` or an ancestor of `descendant`. `None` if the system does not decide.
     pub fn subsumes(&self, code: &str, descendant: &str) -> Option<bool> {
         if self.same(code, descendant) {
             return Some(true);
@@ -167,14 +167,14 @@ impl CodeSystem {
         self.head.complete.then_some(false)
     }
 
-    /// Bytes in memory.
+    /// Returns the number of bytes in memory.
     pub fn size(&self) -> usize {
         let links = self.parents.size() + self.children.size();
         let texts = self.codes.size() + self.displays.size();
         texts + links + self.index.size() + self.properties.size() + self.ndcs.size()
     }
 
-    /// How much it contains about its concepts.
+    /// Counts what the system contains about its concepts.
     pub fn contents(&self) -> Contents {
         let displays = self.displays.iter().filter(|display| !display.is_empty());
         Contents {
@@ -225,7 +225,7 @@ impl CodeSystem {
         (&self.parents, &self.properties, &self.ndcs)
     }
 
-    /// A concept and all that can be reached from it.
+    /// Returns a concept and all concepts to which `next` leads from it, directly or through others.
     pub(in crate::terminology) fn closure<'a>(&self, from: u32, next: impl Fn(u32) -> &'a [u32]) -> FxHashSet<u32> {
         let mut reached = FxHashSet::from_iter([from]);
         let mut waiting = vec![from];
@@ -240,7 +240,7 @@ impl CodeSystem {
     }
 }
 
-/// Places by code.
+/// The index of each concept, by its code.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct CodeIndex(HashTable<u32>);
 

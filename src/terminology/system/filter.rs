@@ -1,4 +1,4 @@
-//! The filters of a value set, decided for the concepts of a loaded code system.
+//! The filters of a value set, evaluated for the concepts of a loaded code system.
 
 use regex::RegexBuilder;
 use rustc_hash::FxHashSet;
@@ -41,7 +41,7 @@ impl Passing {
     }
 }
 
-/// A set of places.
+/// A set of concepts, by their indexes.
 #[derive(Debug)]
 struct Bits(Vec<u64>);
 
@@ -61,7 +61,8 @@ impl Bits {
 
 /// One compiled filter.
 enum Test<'f> {
-    /// By hierarchy: these concepts, or all others. For an incomplete system a negative answer is unknown.
+    /// By hierarchy: these concepts, or all others. For an incomplete system it is unknown whether other concepts
+    /// belong to these.
     Among {
         places: FxHashSet<u32>,
         wanted: bool,
@@ -80,7 +81,7 @@ enum Test<'f> {
         property: &'f str,
         wanted: bool,
     },
-    /// A filter that cannot be decided here.
+    /// A filter that this code cannot decide.
     Open,
 }
 
@@ -174,7 +175,8 @@ impl<'f> Test<'f> {
     }
 }
 
-/// The values of a concept's property. Some are no properties in the file, but parts of the concept itself.
+/// Returns the values of a concept's property. The code, display, parents and children of a concept count as
+/// properties, too.
 fn of<'a>(system: &'a CodeSystem, place: u32, property: &str) -> Vec<&'a str> {
     let codes = |places: &[u32]| places.iter().map(|place| system.code(*place)).collect();
     match property {

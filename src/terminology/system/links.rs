@@ -1,15 +1,15 @@
-//! The links of concepts: to their parents, or to their children.
+//! Links from each concept to its parents, or to its children.
 
 /// Lists of indexes, one for each concept, in one allocation.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Links {
-    /// The end of each concept's list. Empty if there are no links at all.
+    /// The end of each concept's list in `targets`. Empty if there are no links at all.
     ends: Vec<u32>,
     targets: Vec<u32>,
 }
 
 impl Links {
-    /// Makes the lists of `count` concepts from pairs of a concept and a linked one. Duplicate pairs count once.
+    /// Creates the lists of `count` concepts from pairs of a concept and a linked one. Duplicate pairs count once.
     pub(in crate::terminology) fn new(count: usize, mut pairs: Vec<(u32, u32)>) -> Links {
         if pairs.is_empty() {
             return Links::default();
@@ -31,7 +31,7 @@ impl Links {
         }
     }
 
-    /// The same links in the other direction.
+    /// Returns the same links in the other direction.
     pub(in crate::terminology) fn turned(&self, count: usize) -> Links {
         let pairs =
             (0..self.ends.len() as u32).flat_map(|place| self.of(place).iter().map(move |target| (*target, place)));
@@ -57,7 +57,7 @@ impl Links {
         self.targets.is_empty()
     }
 
-    /// Bytes in memory.
+    /// Returns the number of bytes in memory.
     pub(in crate::terminology) fn size(&self) -> usize {
         (self.ends.capacity() + self.targets.capacity()) * size_of::<u32>()
     }

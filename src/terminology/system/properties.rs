@@ -1,4 +1,4 @@
-//! The properties of concepts: few names, values that many concepts share.
+//! The properties of concepts: there are few names, and many concepts share a value.
 
 use std::hash::BuildHasher;
 
@@ -10,7 +10,7 @@ use super::texts::Texts;
 /// A concept's property: the index of the concept, the number of the name and the number of the value.
 type Entry = (u32, u16, u32);
 
-/// Properties by concept. Each costs 6 bytes. A value is stored once, however many concepts have it.
+/// Properties by concept. Each property takes 6 bytes. A value is stored once, however many concepts have it.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Properties {
     names: Vec<String>,
@@ -31,7 +31,7 @@ impl Properties {
         start as usize..end as usize
     }
 
-    /// Name and value of each property of a concept.
+    /// Returns the name and value of each property of a concept.
     pub(in crate::terminology) fn of(&self, place: u32) -> impl Iterator<Item = (&str, &str)> {
         self.range(place).map(|entry| {
             let name = &self.names[self.entry_names[entry] as usize];
@@ -39,7 +39,7 @@ impl Properties {
         })
     }
 
-    /// The values of one property of a concept.
+    /// Returns the values of one property of a concept.
     pub(in crate::terminology) fn values<'a>(
         &'a self,
         place: u32,
@@ -59,7 +59,7 @@ impl Properties {
         self.entry_names.is_empty()
     }
 
-    /// Bytes in memory.
+    /// Returns the number of bytes in memory.
     pub(in crate::terminology) fn size(&self) -> usize {
         self.values.size()
             + self.ends.capacity() * 4
@@ -79,7 +79,7 @@ pub(in crate::terminology) struct PropertiesBuilder {
 }
 
 impl PropertiesBuilder {
-    /// Adds a property to a concept. `None` if there is no room for more names or values.
+    /// Adds a property to a concept. `None` if there would be more than 65,536 names or more than 4 GiB of values.
     pub(in crate::terminology) fn add(&mut self, place: u32, name: &str, value: &str) -> Option<()> {
         let name = match self.name_numbers.get(name) {
             Some(number) => *number,
@@ -108,7 +108,7 @@ impl PropertiesBuilder {
         Some(number)
     }
 
-    /// Index and value of each property with this name.
+    /// Returns the index of the concept and the value of each property with this name.
     pub(in crate::terminology) fn named(&self, name: &str) -> Vec<(u32, String)> {
         let Some(name) = self.name_numbers.get(name) else {
             return Vec::new();
@@ -119,7 +119,8 @@ impl PropertiesBuilder {
             .collect()
     }
 
-    /// The properties of `count` concepts after the concepts were moved. Those of one concept keep their order.
+    /// Builds the properties of `count` concepts. `moved` returns the new index of a concept. The properties of one
+    /// concept keep their order.
     pub(in crate::terminology) fn finish(mut self, count: usize, moved: impl Fn(u32) -> u32) -> Properties {
         if self.entries.is_empty() {
             return Properties::default();

@@ -1,4 +1,4 @@
-//! Code systems from CodeSystem resources.
+//! Builds code systems from CodeSystem resources.
 
 use rustc_hash::FxHashSet;
 
@@ -7,12 +7,12 @@ use super::super::sets::raw;
 use super::builder::Builder;
 use super::code_system::{CodeSystem, Head};
 
-/// How to recognize a hierarchy property if its code does not show it.
+/// URIs that identify a hierarchy property if its code does not.
 const PARENT_URI: &str = "http://hl7.org/fhir/concept-properties#parent";
 const CHILD_URI: &str = "http://hl7.org/fhir/concept-properties#child";
 
 impl CodeSystem {
-    /// Takes a CodeSystem resource.
+    /// Builds a code system from a CodeSystem resource.
     pub(in crate::terminology) fn from_raw(raw: raw::CodeSystem) -> Result<CodeSystem, TerminologyError> {
         let named = |uri: &str, names: &[&str]| -> FxHashSet<String> {
             let by_uri = raw.property.iter().filter(|kind| kind.uri.as_deref() == Some(uri));
@@ -46,7 +46,7 @@ impl CodeSystem {
     }
 }
 
-/// Takes the concepts out of their nesting.
+/// Adds nested concepts to the builder. A nested concept becomes a child of the concept around it.
 fn gather(builder: &mut Builder, concepts: Vec<raw::Concept>) -> Result<(), TerminologyError> {
     let mut waiting: Vec<(raw::Concept, Option<u32>)> = concepts.into_iter().map(|concept| (concept, None)).collect();
     while let Some((concept, parent)) = waiting.pop() {

@@ -1,4 +1,4 @@
-//! A code system as a Parquet file: one row for each concept, in order of the codes.
+//! Writes and reads a code system as a Parquet file: one row for each concept, in the order of the codes.
 //!
 //! | column | type | |
 //! |---|---|---|
@@ -30,13 +30,13 @@ use super::links::Links;
 use super::properties::PropertiesBuilder;
 use super::texts::Texts;
 
-/// The footer's key.
+/// The key of the metadata in the footer.
 const KEY: &str = "tabularium.terminology";
-/// Rows of a record batch and of a row group.
+/// The numbers of rows in a record batch and in a row group.
 const BATCH: usize = 16 << 10;
 const ROW_GROUP: usize = 128 << 10;
 
-/// The file's content.
+/// Returns the content of a system's file.
 pub(in crate::terminology) fn write(system: &CodeSystem) -> Result<Vec<u8>, ParquetError> {
     let schema = schema(system);
     let head = serde_json::to_string(system.head()).map_err(|error| ParquetError::External(error.into()))?;
@@ -58,7 +58,7 @@ pub(in crate::terminology) fn write(system: &CodeSystem) -> Result<Vec<u8>, Parq
     Ok(file)
 }
 
-/// The properties of Parquet files with terminology.
+/// Returns the writer properties of Parquet files with terminology.
 pub(in crate::terminology) fn properties(keys: Vec<KeyValue>) -> Result<WriterProperties, ParquetError> {
     Ok(WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
@@ -166,7 +166,7 @@ fn batch(
     Ok(RecordBatch::try_new(schema.clone(), columns)?)
 }
 
-/// The system in a file.
+/// Reads the system in a file.
 pub(in crate::terminology) fn read(file: Bytes) -> Result<CodeSystem, ParquetError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file)?;
     let keys = builder.metadata().file_metadata().key_value_metadata();
@@ -183,12 +183,12 @@ pub(in crate::terminology) fn read(file: Bytes) -> Result<CodeSystem, ParquetErr
     Ok(reading.finish(head))
 }
 
-/// A system during reading, batch by batch.
+/// A system while its record batches are read.
 #[derive(Default)]
 struct Reading {
     codes: Texts,
     displays: Texts,
-    /// The codes of parents, and for each the concepts below it.
+    /// The codes of parents. `children` has, for each of them, the concept below it.
     parents: Texts,
     children: Vec<u32>,
     properties: PropertiesBuilder,

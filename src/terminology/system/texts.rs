@@ -1,6 +1,6 @@
 //! Many texts in one allocation.
 
-/// Texts by number. Each costs its bytes and 4 more.
+/// Texts by number. Each text takes its bytes and 4 more.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Texts {
     text: String,
@@ -8,7 +8,7 @@ pub(in crate::terminology) struct Texts {
 }
 
 impl Texts {
-    /// Adds a text and returns its number. `None` if it would exceed 4 GiB.
+    /// Adds a text and returns its number. `None` if all texts together would exceed 4 GiB.
     pub(in crate::terminology) fn push(&mut self, text: &str) -> Option<u32> {
         let end = u32::try_from(self.text.len() + text.len()).ok()?;
         let number = u32::try_from(self.ends.len()).ok()?;
@@ -17,7 +17,7 @@ impl Texts {
         Some(number)
     }
 
-    /// The text with this number.
+    /// Returns the text with this number.
     pub(in crate::terminology) fn get(&self, number: u32) -> &str {
         let start = match number {
             0 => 0,
@@ -34,13 +34,13 @@ impl Texts {
         (0..self.len() as u32).map(|number| self.get(number))
     }
 
-    /// Returns unused memory.
+    /// Frees unused memory.
     pub(in crate::terminology) fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 
-    /// Bytes in memory.
+    /// Returns the number of bytes in memory.
     pub(in crate::terminology) fn size(&self) -> usize {
         self.text.capacity() + self.ends.capacity() * size_of::<u32>()
     }
