@@ -53,7 +53,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Begins a document.
+    /// Begins a document. Fails if the built-in fonts cannot be read.
     pub fn new(properties: Properties) -> Result<Self, PdfError> {
         let configuration = ConfigurationBuilder::new()
             .with_accessibility_validator(Accessibility::UA1)
@@ -84,7 +84,7 @@ impl Document {
         self
     }
 
-    /// Whether the work should stop. Content added from now on is lost.
+    /// Whether the work should stop. The document can then no longer be finished, so added content is lost.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_asked()
     }
@@ -150,7 +150,7 @@ impl Document {
         self.pages.advance(4.0);
     }
 
-    /// Draws a picture, at most as large as the page and at most at 96 dots per inch. `shows` is its description.
+    /// Draws a picture at 96 dots per inch, or smaller so that it fits on a page. `shows` is its description.
     pub(super) fn picture(&mut self, image: Image, shows: &str) {
         let (width, height) = image.size();
         let (width, height) = (width.max(1) as f32 * 0.75, height.max(1) as f32 * 0.75);
@@ -170,7 +170,7 @@ impl Document {
 
     /// Embeds a file, which viewers list.
     pub fn embed(&mut self, name: &str, content_type: &str, description: &str, bytes: Vec<u8>) {
-        // A number before each name makes it unique. Otherwise two files with one name would replace each other.
+        // A number before each name makes it unique. Without it, a file would replace another one with the same name.
         let path = format!("{}-{name}", self.files.len() + 1);
         self.files.push(EmbeddedFile {
             path,
@@ -193,7 +193,7 @@ impl Document {
         });
     }
 
-    /// Continues at the top of a page.
+    /// Continues at the top of a page, unless the current page is empty.
     pub fn page_break(&mut self) {
         self.settle(0.0);
         if !self.pages.is_blank() {
@@ -201,13 +201,14 @@ impl Document {
         }
     }
 
-    /// The number of written pages, including the current one if it has content. Pages of attached files do not count.
+    /// Returns the number of written pages, including the current one if it has content. Pages of attached files do not
+    /// count.
     pub fn page_count(&mut self) -> usize {
         self.settle(0.0);
         self.pages.current() + usize::from(!self.pages.is_blank())
     }
 
-    /// The number of characters without a glyph in any font. They are drawn as boxes.
+    /// Returns the number of characters without a glyph in any font. They are drawn as boxes.
     pub fn characters_without_glyph(&self) -> u64 {
         self.setter.without_glyph
     }
@@ -243,7 +244,7 @@ impl Document {
     }
 
     fn block(&mut self, text: &str, style: Style) {
-        // Otherwise a new page could have only the blank lines at the end of the text.
+        // The text is trimmed, because blank lines at its end could become a page of their own.
         let (first, rest) = piece(text.trim_end());
         let lines = self.setter.lines(first, style, WIDTH);
         self.settle(beginning(&lines));
@@ -271,12 +272,12 @@ impl Document {
     }
 }
 
-/// The height of the first two lines, which stay with the heading above them.
+/// Returns the height of the first two lines, which stay with the heading above them.
 fn beginning(lines: &[Line]) -> f32 {
     lines.iter().take(2).map(|line| line.height).sum()
 }
 
-/// A text with spaces in place of its tabs.
+/// Replaces each tab of a text by spaces up to the next multiple of eight characters.
 fn without_tabs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut column = 0;
@@ -300,8 +301,8 @@ fn without_tabs(text: &str) -> String {
     out
 }
 
-/// The size at which the lines of a text's tables fit on the page. A line with a gap in it counts as a row of a table.
-/// Other lines may wrap.
+/// Returns the size at which the rows of a text's tables fit on the page. A line with two spaces in it counts as a row.
+/// Other lines may wrap, and so may a row that fits at no size.
 fn verbatim_size(text: &str) -> f32 {
     let rows = text
         .lines()
@@ -313,7 +314,7 @@ fn verbatim_size(text: &str) -> f32 {
     (0.99 * WIDTH * MIN_VERBATIM / widest.max(1.0)).clamp(MIN_VERBATIM, VERBATIM)
 }
 
-/// The reason of a writer's error, without any text of the document.
+/// Returns the reason of a writer's error, without any text of the document.
 fn reason(error: &KrillaError) -> &'static str {
     match error {
         KrillaError::Font(..) => "a font cannot be embedded",

@@ -1,4 +1,4 @@
-//! Errors while a document is written.
+//! Errors of writing a document.
 
 use std::io;
 
@@ -8,7 +8,7 @@ pub enum PdfError {
     /// The built-in fonts cannot be read.
     #[error("the fonts of the program cannot be read")]
     Fonts,
-    /// The writer refused the document. Its message contains no contents.
+    /// The writer refused the document. The message contains nothing of the document.
     #[error("the PDF cannot be written: {0}")]
     Writer(&'static str),
     /// The caller stopped the work.

@@ -1,8 +1,8 @@
 //! The built-in fonts: DejaVu Sans, regular and bold, and a part of DejaVu Sans Mono (`fonts/LICENSE.txt`).
 //!
-//! They have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew and Arabic letters. The monospaced face has only the
-//! first three; it takes other letters from the regular face. The machine's fonts are not used, so a document looks the
-//! same on every machine.
+//! The fonts have Latin, Greek, Cyrillic, Armenian, Georgian, Hebrew and Arabic letters. The monospaced face has only
+//! the first three; it takes other letters from the regular face. The machine's fonts are not used, so a document looks
+//! the same on every machine.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const MONO_ELSE_SANS: &[FontFamilyName<'static>] = &[MONO, SANS];
 pub(super) enum Face {
     Regular,
     Bold,
-    /// All characters have the same width.
+    /// A monospaced face.
     Mono,
 }
 
@@ -38,7 +38,7 @@ impl Face {
         }
     }
 
-    /// The weight in the shaper's type.
+    /// Returns the weight in the shaper's type.
     pub(super) fn weight(self) -> FontWeight {
         match self {
             Self::Regular | Self::Mono => FontWeight::NORMAL,
@@ -46,7 +46,7 @@ impl Face {
         }
     }
 
-    /// The families in the shaper's type. A character is taken from the first one that has it.
+    /// Returns the families in the shaper's type. The shaper takes each character from the first family that has it.
     pub(super) fn families(self) -> FontFamily<'static> {
         match self {
             Self::Regular | Self::Bold => FontFamily::Single(SANS),
@@ -58,7 +58,7 @@ impl Face {
 /// All faces, for shaping and for the file.
 pub(super) struct Fonts {
     pub(super) context: FontContext,
-    /// The shaper's number and the font to embed, in the order of [`Face::ALL`].
+    /// For each face, in the order of [`Face::ALL`]: the shaper's id of the font, and the font to embed.
     faces: Vec<(u64, Font)>,
 }
 
@@ -86,14 +86,14 @@ impl Fonts {
         Ok(Self { context, faces })
     }
 
-    /// The face of a shaped run.
+    /// Returns the face of a shaped run.
     pub(super) fn face_of(&self, data: &FontData) -> Face {
         let mut faces = Face::ALL.into_iter().zip(&self.faces);
         let found = faces.find(|(_, (blob, _))| *blob == data.data.id());
         found.map_or(Face::Regular, |(face, _)| face)
     }
 
-    /// The font to embed in the file.
+    /// Returns the font to embed in the file.
     pub(super) fn font(&self, face: Face) -> Font {
         self.faces[face as usize].1.clone()
     }

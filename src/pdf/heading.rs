@@ -1,4 +1,5 @@
-//! Headings. One waits until the content below it is known, so that both are on one page. The outline lists them.
+//! Headings, and the outline that lists them. A heading waits until the content below it is known, so that both are on
+//! one page.
 
 use krilla::destination::XyzDestination;
 use krilla::geom::Point;
@@ -12,17 +13,18 @@ use super::structure::Kind;
 
 /// The space below a heading, in points.
 const BELOW: f32 = 3.0;
-/// The deepest level with its own style. Deeper headings are not in the outline.
+/// The deepest level of headings in the outline.
 const DEEPEST: u8 = 4;
 
-/// The maximum number of headings that wait. A document may have any number of headings without content.
+/// The maximum number of headings that wait. Without a limit, a document with any number of headings and no content
+/// would keep all of them in memory.
 const MAX_WAITING: usize = 8;
 
 /// The headings of a document.
 #[derive(Default)]
 pub(super) struct Headings {
     placed: Vec<Heading>,
-    /// Headings in order, without content below them so far.
+    /// The last headings in order, below which there is no content so far.
     waiting: Vec<Waiting>,
 }
 
@@ -39,7 +41,7 @@ struct Waiting {
     level: u8,
     text: String,
     lines: Vec<Line>,
-    /// The space above it, unless it is at the top of a page.
+    /// The space above the heading, unless it is at the top of a page.
     above: f32,
 }
 
@@ -51,7 +53,7 @@ impl Waiting {
 }
 
 impl Document {
-    /// Writes a heading of a level from 1. It stays with the beginning of what follows it.
+    /// Writes a heading of a level from 1. The heading is on one page with the beginning of the content below it.
     pub fn heading(&mut self, level: u8, text: &str) {
         let level = level.max(1);
         let style = Style {
@@ -84,7 +86,7 @@ impl Document {
     }
 
     /// Places the waiting headings on a page that also has `needed` points for the content below them. Returns whether
-    /// there were any. Call this before adding any content.
+    /// any headings waited. Must be called before any content is added.
     pub(super) fn settle(&mut self, needed: f32) -> bool {
         let waiting = std::mem::take(&mut self.headings.waiting);
         if waiting.is_empty() {
@@ -115,7 +117,7 @@ impl Document {
 }
 
 impl Headings {
-    /// The outline: each heading is below the preceding heading of a higher rank.
+    /// Builds the outline: each heading is below the preceding heading of a higher rank.
     pub(super) fn outline(mut self, title: &str) -> Outline {
         let mut outline = Outline::new();
         let mut open: Vec<(u8, OutlineNode)> = Vec::new();
@@ -135,7 +137,7 @@ impl Headings {
     }
 }
 
-/// Ends the entries of a level and deeper.
+/// Ends the open entries of a level, and of the levels below it.
 fn close(outline: &mut Outline, open: &mut Vec<(u8, OutlineNode)>, level: u8) {
     while open.last().is_some_and(|(deepest, _)| *deepest >= level) {
         let Some((_, node)) = open.pop() else { return };

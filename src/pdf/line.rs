@@ -10,14 +10,14 @@ use quick_cache::unsync::Cache;
 use super::PdfError;
 use super::font::{Face, Fonts};
 
-/// The character that stands for one without a glyph.
+/// The character that is drawn in place of one without a glyph.
 const BOX: &str = "\u{25a1}";
 
-/// The maximum bytes of a text shaped at once. Shaping takes over a hundred times as much memory.
+/// The maximum number of bytes that are shaped at once. Shaping takes over a hundred times as much memory.
 const LONGEST: usize = 16 << 10;
 /// The number of cached texts with their lines. Table cells repeat the same texts, and shaping is most of the work.
 const KEPT: usize = 4_096;
-/// The maximum bytes of a cached text.
+/// The maximum number of bytes of a cached text.
 const KEPT_BYTES: usize = 256;
 
 /// The style of a text.
@@ -30,7 +30,7 @@ pub(super) struct Style {
     pub(super) grey: u8,
 }
 
-/// A line of a text. Cloning shares its glyphs.
+/// A line of a text. Clones share the glyphs.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     pub(super) text: Arc<str>,
@@ -53,13 +53,13 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Its width, in points.
+    /// Returns the run's width, in points.
     pub(super) fn width(&self) -> f32 {
         self.glyphs.iter().map(|glyph| glyph.x_advance * self.size).sum()
     }
 }
 
-/// The glyph in place of a missing one, by face: its id and its advance at size 1.
+/// The glyph that is drawn in place of a missing one, for each face: its id, and its advance at size 1.
 #[derive(Debug, Clone, Copy)]
 struct Substitute {
     regular: (u32, f32),
@@ -70,20 +70,20 @@ struct Substitute {
 /// The cache key: a text, its style, and the width of its column. Numbers are stored as bits.
 type Setting = (Arc<str>, u32, Face, u8, u32);
 
-/// The lines of a text.
+/// The cached lines of a text.
 #[derive(Debug, Clone)]
 struct Set {
     lines: Arc<[Line]>,
     without_glyph: u64,
 }
 
-/// Shapes texts. It lives as long as the document, for its caches.
+/// Shapes the texts of a document. One setter is used for all of them, so that they share its caches.
 pub(super) struct Setter {
     pub(super) fonts: Fonts,
     layouts: LayoutContext<()>,
     missing: Substitute,
     known: Cache<Setting, Set>,
-    /// The number of characters without a glyph.
+    /// The number of characters without a glyph in the texts so far.
     pub(super) without_glyph: u64,
 }
 
@@ -123,7 +123,7 @@ impl Setter {
         Ok((glyph.id, glyph.advance))
     }
 
-    /// The lines of a text in a column of a width in points. An empty text has no lines.
+    /// Returns the lines of a text in a column with a width in points. A blank text has no lines.
     pub(super) fn lines(&mut self, text: &str, style: Style, width: f32) -> Vec<Line> {
         let text: Arc<str> = printable(text).into();
         if text.trim().is_empty() {
@@ -196,7 +196,7 @@ impl Setter {
         layout
     }
 
-    /// The glyphs of a run in the order they are drawn, and its width in points.
+    /// Returns the glyphs of a run in the order in which they are drawn, and the run's width in points.
     fn glyphs(&mut self, run: &parley::Run<'_, ()>, face: Face) -> (Vec<KrillaGlyph>, f32) {
         let size = run.font_size();
         let mut glyphs: Vec<KrillaGlyph> = Vec::new();
@@ -241,7 +241,8 @@ impl Setter {
     }
 }
 
-/// Splits a text: the first piece to shape, and the rest. A long text is split at a line break, else between words.
+/// Splits a text into the first piece to shape and the rest. A long text is split at a line break; without one, between
+/// words; without spaces, between letters.
 pub(super) fn piece(text: &str) -> (&str, &str) {
     if text.len() <= LONGEST {
         return (text, "");
@@ -249,13 +250,13 @@ pub(super) fn piece(text: &str) -> (&str, &str) {
     let first = &text[..text.floor_char_boundary(LONGEST)];
     let end = first.rfind('\n').or_else(|| first.rfind(' ')).filter(|at| *at > 0);
     match end {
-        // The separator between pieces is the line break itself.
+        // The separator is left out, because each piece begins a new line.
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (first, &text[first.len()..]),
     }
 }
 
-/// All pieces of a text.
+/// Returns all pieces of a text.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text).filter(|text| !text.is_empty());
     std::iter::from_fn(move || {
@@ -265,15 +266,16 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Removes characters that a PDF's text may not contain: controls, and characters that PDF/UA forbids. Tabs become four
-/// spaces.
+/// Removes characters that a PDF's text may not contain: control characters, and characters that PDF/UA forbids. A tab
+/// becomes four spaces.
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '\n' => out.push('\n'),
             '\t' => out.push_str("    "),
-            // Form feeds and vertical tabs separate lines.
+            // These characters separate lines, too: form feed, vertical tab, and Unicode's next line, line separator
+            // and paragraph separator.
             '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push('\n'),
             '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {}
             other if other.is_control() => {}
@@ -346,7 +348,7 @@ mod tests {
     fn a_character_without_a_glyph_is_a_box_over_its_text() {
         let mut setter = Setter::new().unwrap();
         let lines = setter.lines("a\u{1f48a}b", PLAIN, 100.0);
-        // Each occurrence counts.
+        // Each occurrence of the character counts.
         assert_eq!(setter.without_glyph, 1);
         setter.lines("a\u{1f48a}b", PLAIN, 100.0);
         assert_eq!(setter.without_glyph, 2);

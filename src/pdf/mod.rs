@@ -1,10 +1,11 @@
 //! Documents as PDF: headings, paragraphs, tables and lists become tagged pages (PDF/UA-1).
 //!
-//! This room decides how a page looks, where lines and pages break, and how the file marks its structure. It also reads
-//! attached documents (PDF, HTML, RTF, C-CDA, pictures). It does not know FHIR: a caller adds content block by block.
+//! This module decides how a page looks, where lines and pages break, and how the file marks its structure. It also
+//! reads attached documents (PDF, HTML, RTF, C-CDA, pictures). It does not know FHIR: a caller adds content block by
+//! block.
 //!
-//! Invariant: every character of a text is in the file. A character without a glyph is drawn as a box, and its text
-//! stays behind the box.
+//! Invariant: every printable character of a text is in the file. A character without a glyph is drawn as a box, and
+//! the box carries the character as its text.
 
 mod attachment;
 mod document;

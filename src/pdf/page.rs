@@ -1,5 +1,5 @@
-//! Pages: the position of the next line, and the header and footer of each page. Content is kept until its page is
-//! full, and then written.
+//! Pages: the position of the next line, and the header and footer of each page. The content of a page is written when
+//! the page is full.
 
 use krilla::Document as Writer;
 use krilla::color::luma;
@@ -64,7 +64,7 @@ enum Mark {
 pub(super) enum Role {
     /// A piece of the structure.
     Content(Piece),
-    /// Repeated or decorative, and left out of the structure.
+    /// Repeated or decorative content, which is left out of the structure.
     Repeated,
     Head,
     Foot,
@@ -74,7 +74,7 @@ pub(super) enum Role {
 pub(super) struct Pages {
     writer: Writer,
     marks: Vec<Mark>,
-    /// The distance from the page's top to the next line.
+    /// The distance from the page's top to the next line, in points.
     y: f32,
     written: usize,
     running_head: String,
@@ -91,17 +91,17 @@ impl Pages {
         }
     }
 
-    /// The index of the current page, from 0.
+    /// Returns the index of the current page, from 0.
     pub(super) fn current(&self) -> usize {
         self.written
     }
 
-    /// The distance from the page's top to the next line.
+    /// Returns the distance from the page's top to the next line, in points.
     pub(super) fn y(&self) -> f32 {
         self.y
     }
 
-    /// The height left on the page.
+    /// Returns the height left on the page, in points.
     pub(super) fn left(&self) -> f32 {
         PAGE.1 - MARGIN - self.y
     }
@@ -111,7 +111,7 @@ impl Pages {
         self.marks.is_empty()
     }
 
-    /// Adds a vertical space, unless at the top of the page.
+    /// Adds a vertical space, unless the next line is at the top of the page.
     pub(super) fn space(&mut self, height: f32) {
         if self.y > MARGIN {
             self.y += height;
@@ -135,7 +135,7 @@ impl Pages {
         self.marks.push(Mark::Line { x, y, line, role });
     }
 
-    /// Draws a horizontal rule across a column.
+    /// Draws a horizontal rule of this width.
     pub(super) fn rule(&mut self, x: f32, y: f32, width: f32) {
         self.marks.push(Mark::Rule { x, y, width });
     }
@@ -156,7 +156,7 @@ impl Pages {
         self.y += size.1;
     }
 
-    /// Ends the page and begins the next one.
+    /// Writes the page and begins the next one.
     pub(super) fn turn(&mut self, setter: &mut Setter, structure: &mut Structure) {
         self.furnish(setter);
         let marks = std::mem::take(&mut self.marks);
@@ -195,7 +195,7 @@ impl Pages {
 }
 
 fn size(width: f32, height: f32) -> Size {
-    // Both are our own positive numbers.
+    // Both numbers are positive, so this does not fail.
     Size::from_wh(width.max(0.1), height.max(0.1)).unwrap_or_else(|| {
         let one = Size::from_wh(1.0, 1.0);
         one.unwrap_or_else(|| unreachable!("one by one is a size"))

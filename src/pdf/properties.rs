@@ -10,7 +10,7 @@ pub struct Properties {
     pub title: String,
     /// The author.
     pub author: String,
-    /// The language of its texts as a BCP 47 tag, such as `en`.
+    /// The language of the texts as a BCP 47 tag, such as `en`.
     pub language: String,
     /// The time of creation.
     pub created: DateTime<Utc>,
@@ -19,7 +19,7 @@ pub struct Properties {
 }
 
 impl Properties {
-    /// The entries in the writer's type.
+    /// Returns the entries in the writer's type.
     pub(super) fn metadata(&self) -> Metadata {
         Metadata::new()
             .title(self.title.clone())

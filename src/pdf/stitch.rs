@@ -12,8 +12,8 @@ const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
 /// The actions that annotations may perform: follow a link within a document or to an address. Others run scripts,
 /// start programs or send forms.
 const HARMLESS: &[&[u8]] = &[b"GoTo", b"URI"];
-/// Entries of annotations that events trigger, that play media or run scripts, or that lead into a file's own
-/// structure.
+/// Entries that are removed from annotations: events trigger them, they play media or run scripts, or they lead into
+/// the structure of the attached file.
 const REMOVED: &[&[u8]] = &[
     b"AA",
     b"PA",
@@ -26,12 +26,12 @@ const REMOVED: &[&[u8]] = &[
 
 /// A file whose pages are inserted after some of the written pages.
 pub(super) struct Insertion {
-    /// The number of written pages before it.
+    /// The number of written pages before the inserted ones.
     pub(super) after: usize,
     pub(super) file: Document,
 }
 
-/// Writes the file with the inserted pages. Only written pages are tagged, so the whole file no longer claims PDF/UA.
+/// Writes the file with the inserted pages. Only the written pages are tagged, so the file no longer claims PDF/UA.
 pub(super) fn stitch(
     written: Vec<u8>,
     insertions: Vec<Insertion>,
@@ -60,7 +60,7 @@ pub(super) fn stitch(
     }
     put_in_order(&mut main, root, &order);
     unclaim(&mut main);
-    // Removes catalogs, outlines, forms and metadata of the attached files, which no page needs.
+    // Remove the catalogs, outlines, forms and metadata of the attached files, which no page needs.
     main.prune_objects();
     stop.check()?;
     let options = SaveOptions::builder()
@@ -70,7 +70,7 @@ pub(super) fn stitch(
     main.save_with_options(&mut out, options).map_err(PdfError::Output)
 }
 
-/// Takes all objects of a file. Returns its pages in order.
+/// Moves all objects of a file into `main`. Returns the file's pages in order.
 fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     file.renumber_objects_with(main.max_id + 1);
     let pages: Vec<ObjectId> = file.get_pages().into_values().collect();
@@ -85,7 +85,8 @@ fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
         for (key, value) in inherited.iter() {
             dictionary.set(key.clone(), value.clone());
         }
-        // Removes references into the other file's structure, and actions on opening the page.
+        // Remove the references into the attached file's structure, and the actions that opening or closing the page
+        // starts.
         dictionary.remove(b"StructParents");
         dictionary.remove(b"AA");
         calm_annotations(main, page, &mut calm);
@@ -93,7 +94,7 @@ fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     pages
 }
 
-/// The attributes that a page inherits.
+/// Returns the attributes that a page inherits from its parent nodes.
 fn inherited(file: &Document, page: ObjectId) -> Dictionary {
     let mut found = Dictionary::new();
     let Ok(own) = file.get_dictionary(page) else {
@@ -118,8 +119,8 @@ fn inherited(file: &Document, page: ObjectId) -> Dictionary {
     found
 }
 
-/// Removes the actions in a page's annotations that a foreign document must not bring along. Annotations are parts of a
-/// list or objects of their own, and pages may share both. `calm` has the objects that were checked already.
+/// Removes actions from a page's annotations, except links. Annotations are items of a list or objects of their own,
+/// and pages may share both. `calm` has the objects that were already processed.
 fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<ObjectId>) {
     let list = main.get_dictionary(page).and_then(|page| page.get(b"Annots"));
     let Ok((place, Object::Array(_))) = list.and_then(|list| main.dereference(list)) else {
@@ -148,7 +149,7 @@ fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<Obj
     }
 }
 
-/// The list of a page's annotations: an object of its own, or part of the page.
+/// Returns the list of a page's annotations: an object of its own, or part of the page.
 fn list_of(main: &mut Document, page: ObjectId, place: Option<ObjectId>) -> Option<&mut Vec<Object>> {
     let list = match place {
         Some(place) => main.get_object_mut(place),
@@ -157,8 +158,8 @@ fn list_of(main: &mut Document, page: ObjectId, place: Option<ObjectId>) -> Opti
     list.and_then(Object::as_array_mut).ok()
 }
 
-/// Removes actions from an annotation that is an object of its own, and from its parents: the fields of a form may have
-/// actions, too.
+/// Removes actions from an annotation that is an object of its own, and from its parents, which are form fields and may
+/// have actions, too.
 fn calm_object(main: &mut Document, place: ObjectId, calm: &mut BTreeSet<ObjectId>) {
     let mut next = Some(place);
     while let Some(place) = next {
@@ -179,7 +180,7 @@ fn calm_object(main: &mut Document, place: ObjectId, calm: &mut BTreeSet<ObjectI
     }
 }
 
-/// Removes actions from an annotation. Returns its parent.
+/// Removes actions from an annotation, except a link. Returns the annotation's parent.
 fn calm_annotation(main: &mut Document, annotation: &mut Dictionary) -> Option<ObjectId> {
     for entry in REMOVED {
         annotation.remove(entry);
@@ -192,7 +193,7 @@ fn calm_annotation(main: &mut Document, annotation: &mut Dictionary) -> Option<O
     {
         annotation.remove(b"A");
     }
-    // An action may name further ones.
+    // A link may name further actions, which the viewer performs after it.
     match annotation.get_mut(b"A") {
         Ok(Object::Dictionary(action)) => drop(action.remove(b"Next")),
         Ok(Object::Reference(place)) => {
@@ -205,7 +206,7 @@ fn calm_annotation(main: &mut Document, annotation: &mut Dictionary) -> Option<O
     annotation.get(b"Parent").and_then(Object::as_reference).ok()
 }
 
-/// Puts all pages into one node, in order.
+/// Makes these pages, in order, the children of the page tree's root.
 fn put_in_order(main: &mut Document, root: ObjectId, order: &[ObjectId]) {
     for page in order {
         if let Ok(dictionary) = main.get_dictionary_mut(*page) {

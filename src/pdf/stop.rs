@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::PdfError;
 
-/// A flag that tells the work to stop. Clones share it. The work then ends with [`PdfError::Stopped`] soon after.
+/// A flag that tells the work on a document to stop. Clones share the flag. The work then soon ends with
+/// [`PdfError::Stopped`].
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -20,7 +21,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// An error if the flag is set.
+    /// Returns an error if the flag is set.
     pub fn check(&self) -> Result<(), PdfError> {
         if self.is_asked() {
             Err(PdfError::Stopped)

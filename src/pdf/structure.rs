@@ -1,7 +1,8 @@
 //! The structure of a document: its headings, paragraphs and tables, and the drawn pieces of each.
 //!
-//! A group is opened, filled and closed. A piece drawn in the meantime belongs to the innermost open group. Pieces get
-//! their identifiers when their page is written, so until the end a group holds indices into a list.
+//! A group is opened, filled and closed. A piece that is drawn in the meantime belongs to the innermost open group. A
+//! piece gets its identifier when its page is written. Until the end, a group therefore holds the indexes of its pieces
+//! in a list.
 
 use std::num::NonZeroU16;
 
@@ -30,7 +31,7 @@ pub(super) enum Kind {
     Figure(String),
 }
 
-/// The place of a drawn piece in the structure.
+/// The index of a drawn piece in the structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece(usize);
 
@@ -85,7 +86,7 @@ impl Structure {
         Piece(place)
     }
 
-    /// The innermost open group, for pieces that are drawn later.
+    /// Returns the innermost open group, for pieces that are drawn later.
     pub(super) fn innermost(&self) -> Option<usize> {
         self.open.last().copied()
     }
@@ -103,7 +104,7 @@ impl Structure {
         self.pieces[piece.0] = Some(identifier);
     }
 
-    /// The tag tree for the file.
+    /// Builds the tag tree of the file.
     pub(super) fn tree(mut self) -> TagTree {
         let mut tree = TagTree::new();
         for root in std::mem::take(&mut self.roots) {
@@ -114,8 +115,8 @@ impl Structure {
         tree
     }
 
-    /// A group with its descendants. `None` if nothing was drawn. The recursion is only as deep as lists in tables
-    /// nest.
+    /// Builds a group with its descendants. `None` if nothing was drawn in it. The recursion is shallow, because groups
+    /// nest only a few levels.
     fn group(&mut self, place: usize) -> Option<TagGroup> {
         let children = std::mem::take(&mut self.groups[place].children);
         let mut nodes = Vec::with_capacity(children.len());
@@ -125,7 +126,7 @@ impl Structure {
                 Child::Piece(piece) => nodes.extend(self.pieces[piece].take().map(Node::Leaf)),
             }
         }
-        // An empty cell keeps its place. Otherwise the columns after it would move.
+        // An empty cell stays, because the cells after it would move into other columns.
         let keeps_place = matches!(
             self.groups[place].kind,
             Kind::Cell | Kind::RowHeader | Kind::ColumnHeader

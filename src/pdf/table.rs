@@ -30,12 +30,12 @@ const CELL: Style = Style {
 pub struct Column {
     /// The title in the table's head.
     pub title: String,
-    /// Its share of the table's width, in proportion to the other columns' shares.
+    /// The share of the table's width, in proportion to the shares of the other columns.
     pub share: f32,
 }
 
 impl Column {
-    /// A column with a title and a share.
+    /// Creates a column with a title and a share.
     pub fn new(title: impl Into<String>, share: f32) -> Self {
         Self {
             title: title.into(),
@@ -43,7 +43,7 @@ impl Column {
         }
     }
 
-    /// Columns with these titles. Their widths follow the lengths of the texts, within limits.
+    /// Creates columns with these titles. The average length of the texts in a column decides its width, within limits.
     pub fn fitting<T: AsRef<str>>(titles: &[T], rows: &[Vec<String>]) -> Vec<Self> {
         let share = |place: usize, title: &str| {
             let length = |cell: &str| cell.chars().count().min(80);
@@ -57,8 +57,9 @@ impl Column {
         Self::with_whole_words(columns.collect(), rows)
     }
 
-    /// The columns with room for their longest words, at the cost of wide columns. If that is not possible, and for
-    /// very long words, words are broken between lines.
+    /// Widens columns that are too narrow for their longest words, at the cost of wide columns. If these have too
+    /// little width to spare, the columns stay as they are. Words that do not fit, and very long words, are broken
+    /// between lines.
     pub fn with_whole_words(mut columns: Vec<Self>, rows: &[Vec<String>]) -> Vec<Self> {
         let least = |place: usize, column: &Column| {
             let cells = rows.iter().take(SAMPLE).filter_map(|row| row.get(place));
@@ -85,10 +86,10 @@ impl Column {
     }
 }
 
-/// A table while it is written. Dropping it ends the table.
+/// A table while it is written. Dropping the value ends the table.
 pub struct Table<'a> {
     document: &'a mut Document,
-    /// Its description, until it is on a page.
+    /// The description of the table, until the table begins on a page.
     summary: Option<String>,
     titles: Vec<String>,
     widths: Vec<f32>,
@@ -138,15 +139,16 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Places the head before the first row, unless it is placed. The head is on a page with `needed` points of the row
-    /// below it, and with the headings above it.
+    /// Begins the table with its head, unless that was done before. The head is on one page with the headings above it
+    /// and with `needed` points of the first row.
     fn open(&mut self, needed: f32) {
         let Some(summary) = self.summary.take() else { return };
         let head = self.head();
         let own = if head.is_empty() { 0.0 } else { height_of(&head) };
         let document = &mut *self.document;
         let follows_heading = document.settle(4.0 + own + needed);
-        // Below very long headings the beginning of a row is enough.
+        // After headings, `settle` has begun a new page if the head and `needed` did not fit. Below very long headings
+        // they still may not fit, and the beginning of a row is enough.
         let below = if follows_heading {
             needed.min(4.0 * CELL.size)
         } else {
@@ -170,8 +172,8 @@ impl<'a> Table<'a> {
         self.document.is_stopped()
     }
 
-    /// Writes a row. Missing cells are empty. Cells beyond the last column are appended to it. Very long cells continue
-    /// in further rows.
+    /// Writes a row. Missing cells are empty. Cells beyond the last column are appended to the last cell. Very long
+    /// cells continue in further rows.
     pub fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
         let last = self.widths.len().saturating_sub(1);
         let joined: String;
@@ -281,14 +283,14 @@ impl<'a> Table<'a> {
         cells.lines.iter().all(|lines| lines.as_slice().is_empty())
     }
 
-    /// Begins a page with the head of the table.
+    /// Begins a page with the table's head.
     fn next_page(&mut self) {
         self.document.turn();
         if self.titles.is_empty() {
             return;
         }
         let head = self.head();
-        // If the head fills a page, no row would ever fit below it, so it is not repeated.
+        // A head of more than a third of a page is not repeated, because a row might not fit below it on any page.
         if height_of(&head) > HEIGHT / 3.0 {
             return;
         }
@@ -325,7 +327,7 @@ fn height_of(cells: &[Vec<Line>]) -> f32 {
     tallest + 2.0 * PADDING
 }
 
-/// The height that a page must have left for a row: a row of up to a third of a page stays on one page.
+/// Returns the height that a page must have left for a row. A row of up to a third of a page stays on one page.
 fn least_of(cells: &[Vec<Line>]) -> f32 {
     let height = height_of(cells);
     if height <= HEIGHT / 3.0 {
@@ -335,7 +337,8 @@ fn least_of(cells: &[Vec<Line>]) -> f32 {
     }
 }
 
-/// The parts of a text that lines do not break. A number or a date is not broken at its hyphens.
+/// Splits a text into the parts that are not broken between lines: its words, and the parts of a word between hyphens
+/// and slashes. A number or a date is one part.
 fn unbroken(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace().flat_map(|word| {
         let has_digits = word.contains(|letter: char| letter.is_ascii_digit());
@@ -343,7 +346,8 @@ fn unbroken(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The estimated width of a word in a cell. It is too large rather than too small.
+/// Returns the estimated width of a word in a cell, in points. It is too large rather than too small. `face` is the
+/// width of the face relative to the regular one.
 fn width(word: &str, face: f32) -> f32 {
     let of_letter = |letter: char| match letter {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ';' | '(' | ')' | '/' | '\'' | '-' => 0.42,
@@ -368,7 +372,7 @@ mod tests {
             .collect()
     }
 
-    /// "completed" was broken into "complete" and "d".
+    /// Regression: "completed" was broken into "complete" and "d".
     #[test]
     fn narrow_columns_get_room_for_whole_words() {
         let given = columns(&[("Date", 3.0), ("Procedure", 6.0), ("Reason", 8.0), ("Status", 1.0)]);

@@ -3,7 +3,7 @@
 use quick_xml::XmlVersion;
 use quick_xml::events::BytesStart;
 
-/// An attribute's value.
+/// Returns the value of an attribute without surrounding white space. `None` if it is missing, blank or not valid.
 pub(super) fn attribute(start: &BytesStart<'_>, name: &str) -> Option<String> {
     let attribute = start.try_get_attribute(name).ok().flatten()?;
     let value = attribute.normalized_value(XmlVersion::Implicit1_0).ok()?;

@@ -17,14 +17,14 @@ pub(super) enum Block {
     Fields(Vec<(String, String)>),
     /// A remark by the program.
     Note(String),
-    /// A file inside of the document.
+    /// A file inside of the document, such as a picture.
     Media(Media),
 }
 
 /// A file inside of a document, such as a picture of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Media {
-    /// Its name in the document.
+    /// The name of the file in the document.
     pub(super) name: String,
     pub(super) content_type: Option<String>,
     pub(super) content: Content,
@@ -40,7 +40,7 @@ pub(super) enum Content {
     Undecodable(String),
 }
 
-/// Collects blocks. Empty ones are dropped.
+/// The blocks of a document. Empty blocks are not added.
 #[derive(Debug, Default)]
 pub(super) struct Blocks(Vec<Block>);
 
@@ -114,7 +114,7 @@ impl Blocks {
     }
 }
 
-/// Adds text with each run of white space as one space, as HTML and CDA narratives show it.
+/// Appends text, with each run of white space as one space, as HTML and CDA narratives show it.
 pub(super) fn push_collapsed(out: &mut String, text: &str) {
     for character in text.chars() {
         if matches!(character, ' ' | '\t' | '\r' | '\n') {

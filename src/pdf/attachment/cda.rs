@@ -1,6 +1,6 @@
-//! Reads C-CDA documents (releases 1.1, 2.0 and 2.1): the header's facts, then each section with its title and
-//! narrative and its pictures (`observationMedia`). A document may instead wrap a file (`nonXMLBody`). It is extracted
-//! and shown by its own kind.
+//! Reads C-CDA documents (releases 1.1, 2.0 and 2.1): the facts in the header, then each section with its title, its
+//! narrative and its pictures (`observationMedia`). A document may wrap a file instead (`nonXMLBody`). The file is then
+//! extracted and shown by its own kind.
 
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
@@ -14,10 +14,10 @@ use super::kind;
 use super::narrative::Narrative;
 use super::span::ALLOWANCE;
 
-/// The maximum depth. Deeper documents are damaged or hostile.
+/// The maximum depth of elements. A deeper document is damaged or hostile, and is refused.
 const MAX_DEPTH: usize = 200;
 
-/// Accepts base64 with or without padding.
+/// A base64 decoder that accepts input with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -25,7 +25,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The kind of an XML attachment.
+/// What an XML attachment contains.
 #[derive(Debug)]
 pub(super) enum Document {
     /// A C-CDA with sections.
@@ -36,7 +36,7 @@ pub(super) enum Document {
         content_type: Option<String>,
         bytes: Vec<u8>,
     },
-    /// A C-CDA that only names a file.
+    /// A C-CDA that contains only the address of a file.
     Elsewhere {
         head: Vec<Block>,
         content_type: Option<String>,
@@ -46,7 +46,7 @@ pub(super) enum Document {
     Other(Vec<Block>),
 }
 
-/// Reads an XML document. An error describes the fault without contents.
+/// Reads an XML document. The error says what is wrong, without any text of the document.
 pub(super) fn read(text: &str) -> Result<Document, &'static str> {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = true;
@@ -70,7 +70,8 @@ pub(super) fn read(text: &str) -> Result<Document, &'static str> {
     }
 }
 
-/// Resolves XML's five predefined entities and character references. Others need a declaration, which is refused.
+/// Resolves character references, the five predefined entities of XML, and `nbsp`. Other entities need a declaration,
+/// and a document with declarations is refused.
 pub(super) fn resolved(reference: &BytesRef<'_>) -> Result<String, &'static str> {
     if let Ok(Some(character)) = reference.resolve_char_ref() {
         return Ok(character.to_string());
@@ -87,21 +88,21 @@ pub(super) fn resolved(reference: &BytesRef<'_>) -> Result<String, &'static str>
 }
 
 struct Cda {
-    /// Local names of the open elements.
+    /// The local names of the open elements.
     path: Vec<String>,
     is_cda: bool,
     blocks: Blocks,
     head: Head,
-    /// The depth of nested sections.
+    /// The number of open sections.
     sections: usize,
-    /// The text collected so far.
+    /// The text of an element that is needed, as far as it was read.
     text: String,
     narrative: Option<Narrative>,
     /// For each open section, whether its title was written.
     titled: Vec<bool>,
-    /// The bytes left for cells that spans add to tables.
+    /// The number of bytes left for cells that spans add to tables.
     room: usize,
-    /// The wrapped file.
+    /// The file that a `nonXMLBody` wraps.
     file: Option<File>,
     /// The open `observationMedia`, and the region of interest around it.
     medium: Medium,
@@ -128,7 +129,8 @@ impl Default for Cda {
 /// A file of a section while it is read.
 #[derive(Default)]
 struct Medium {
-    /// The names by which narratives refer to it.
+    /// The id of the `observationMedia`. The id of the region of interest around it follows. Narratives refer to the
+    /// file by both.
     name: Option<String>,
     region: Option<String>,
     file: Option<File>,
@@ -155,7 +157,8 @@ impl File {
         }
     }
 
-    /// The content. Base64 is often not declared, so texts of types other than text are decoded if they can be.
+    /// Returns the content. Sources often do not declare base64. So content that is not declared as text is decoded if
+    /// it is valid base64.
     fn content(self) -> Content {
         if self.text.trim().is_empty() {
             return self.address.map_or(Content::Bytes(Vec::new()), Content::Elsewhere);
@@ -167,7 +170,8 @@ impl File {
         }
         let content_type = self.content_type.as_deref().unwrap_or("text/plain");
         let is_text = content_type.trim().to_ascii_lowercase().starts_with("text/");
-        // A short word can also be read as base64. Decode a text only if the result has a known signature.
+        // A short word may be valid base64. So content declared as text is decoded only if the result has a known
+        // signature.
         let decoded = decoded.filter(|bytes| !is_text || kind::has_signature(bytes));
         Content::Bytes(decoded.unwrap_or_else(|| self.text.into_bytes()))
     }
@@ -183,7 +187,7 @@ struct Head {
 impl Head {
     fn push(&mut self, name: &str, value: &str) {
         let field = (name.to_owned(), value.trim().to_owned());
-        // Each entry of a document may name the same author again.
+        // The entries of a document may name the same author many times.
         if !field.1.is_empty() && self.fields.len() < 100 && !self.fields.contains(&field) {
             self.fields.push(field);
         }
@@ -225,7 +229,7 @@ impl Cda {
                 file.address = attribute(start, "value");
             }
         } else if self.ends_with(&["section", "code"]) && self.titled.last() == Some(&false) {
-            // The section's code gives the title if there is no other. A title after the code replaces it.
+            // The display name of the code becomes the title, unless the section has a title element after the code.
             self.text = attribute(start, "displayName").unwrap_or_default();
         }
         self.fact(start);
@@ -235,13 +239,13 @@ impl Cda {
         Ok(())
     }
 
-    /// The file whose element is open at a depth.
+    /// Returns the file whose element is open at a depth.
     fn open_file(&mut self, depth: usize) -> Option<&mut File> {
         let files = [self.medium.file.as_mut(), self.file.as_mut()];
         files.into_iter().flatten().find(|file| file.depth == depth)
     }
 
-    /// Ends a file, or an element around it.
+    /// Handles the end of a file's element, or of an element around it.
     fn end_file(&mut self) {
         if self.ends_with(&["observationMedia"]) {
             self.end_medium();
@@ -252,7 +256,8 @@ impl Cda {
         }
     }
 
-    /// Adds a file of a section below the section's narrative. A region of interest names the file inside of it, too.
+    /// Adds a file of a section below the section's narrative. The id of a region of interest around the file becomes
+    /// part of the file's name.
     fn end_medium(&mut self) {
         let Some(file) = self.medium.file.take() else { return };
         self.untitled();
@@ -264,7 +269,7 @@ impl Cda {
         });
     }
 
-    /// Reads facts of the header in attributes.
+    /// Adds a fact of the header that is in an attribute.
     fn fact(&mut self, start: &BytesStart<'_>) {
         let Some(value) = attribute(start, "value") else { return };
         if self.path == ["ClinicalDocument", "effectiveTime"] {
@@ -330,7 +335,7 @@ impl Cda {
             file.text.push_str(text);
         } else if self.is_cda {
             push_collapsed(&mut self.text, text);
-            // Parts of a name may follow one another without white space.
+            // Parts of a name may follow one another without white space, so a space is added.
             if self.path.iter().any(|name| name == "name") && !self.text.ends_with(' ') {
                 self.text.push(' ');
             }
@@ -349,7 +354,7 @@ impl Cda {
         }
     }
 
-    /// Uses the code's name as title if a section has none.
+    /// Writes the display name of the code as the title of a section that has no title so far.
     fn untitled(&mut self) {
         let text = std::mem::take(&mut self.text);
         self.title(&text);
@@ -401,7 +406,8 @@ impl Cda {
     }
 }
 
-/// Converts a time of HL7 version 3 (`20240131`, `202401311530-0500`) to ISO 8601. Any other text is unchanged.
+/// Converts a time of HL7 version 3 (`20240131`, `202401311530-0500`) to ISO 8601, without seconds and zone. Any other
+/// text is unchanged.
 fn moment(value: &str) -> String {
     let digits = value.bytes().take_while(u8::is_ascii_digit).count();
     let (date, _) = value.split_at(digits);
@@ -481,7 +487,7 @@ mod tests {
         ))
     }
 
-    /// Base64 that was not declared became "the PDF is damaged".
+    /// Regression: base64 that was not declared was read as the file itself, so a note said "the PDF is damaged".
     #[test]
     fn a_wrapped_file_is_decoded_without_its_representation() {
         let cases: [(&str, &[u8]); 6] = [
@@ -532,7 +538,7 @@ mod tests {
         );
     }
 
-    /// Only "[picture MM1]" was left of a picture.
+    /// Regression: of a picture in a section, only "[picture MM1]" was shown.
     #[test]
     fn pictures_of_a_section_stand_below_its_narrative() {
         let medium = |name: &str, value: &str| format!("<observationMedia ID=\"{name}\">{value}</observationMedia>");

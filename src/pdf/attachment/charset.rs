@@ -1,11 +1,11 @@
-//! Decodes bytes to text: by a byte order mark, otherwise by the declared charset, otherwise as UTF-8 if valid,
-//! otherwise as Windows-1252.
+//! Decodes bytes to text. The first of these that applies decides: a byte order mark, the declared charset, UTF-16 that
+//! begins with `<`, valid UTF-8, Windows-1252.
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// Decodes bytes. `declared` is the encoding named by the transport or the document.
+/// Decodes bytes. `declared` is the encoding that the media type or the document names.
 pub(super) fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Cow<'a, str> {
     if let Some((encoding, length)) = Encoding::for_bom(bytes) {
         return encoding.decode_without_bom_handling(&bytes[length..]).0;
@@ -22,7 +22,7 @@ pub(super) fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Cow<'a, str
     }
 }
 
-/// The byte order of UTF-16 text without a byte order mark, if its first letter is `<`.
+/// Returns the byte order of UTF-16 text without a byte order mark, if its first letter is `<`.
 fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     match bytes {
         [b'<', 0, ..] => Some(encoding_rs::UTF_16LE),
@@ -31,7 +31,7 @@ fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// The `charset` parameter of a media type.
+/// Returns the `charset` parameter of a media type.
 pub(super) fn parameter(content_type: &str) -> Option<&str> {
     content_type.split(';').skip(1).find_map(|part| {
         let (name, value) = part.split_once('=')?;
@@ -40,7 +40,7 @@ pub(super) fn parameter(content_type: &str) -> Option<&str> {
     })
 }
 
-/// The encoding named by an XML declaration or an HTML `meta` within the first 1,024 bytes.
+/// Returns the encoding that an XML declaration or an HTML `meta` names within the first 1,024 bytes.
 pub(super) fn declared_inside(bytes: &[u8]) -> Option<String> {
     let head: String = bytes
         .iter()

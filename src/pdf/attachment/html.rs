@@ -1,6 +1,6 @@
-//! Converts HTML to blocks: blocks become lines, items get bullets, and tabs separate the cells of a table row. Each
-//! cell keeps its column, even if cells before it are empty. A row of one cell is layout, so its lines stay lines. This
-//! file processes the tokens of html5ever one by one without a tree, so depth costs nothing.
+//! Converts HTML to blocks: block elements become lines, list items get bullets, and tabs separate the cells of a table
+//! row. Each cell keeps its column, even if cells before it are empty. A row of one cell is layout, so its lines stay
+//! lines. The tokens of html5ever are read one by one, without a tree, so deep nesting needs no memory.
 
 use std::cell::RefCell;
 
@@ -11,7 +11,7 @@ use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSin
 use super::block::{Block, Blocks, push_collapsed};
 use super::span::{ALLOWANCE, CUT, Grid, Span};
 
-/// The maximum depth of tables. Deeper ones count as blocks of the cell around them.
+/// The maximum depth of nested tables. A deeper table is read as blocks of the cell around it.
 const MAX_TABLES: usize = 64;
 
 /// Converts an HTML document or fragment.
@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Vec<Block> {
     // A tendril holds less than 4 GiB, and attachments are far smaller.
     input.push_back(StrTendril::from_slice(text));
     while !input.is_empty() {
-        // A script stops the tokenizer. The loop then continues.
+        // The tokenizer returns after each script. The loop then continues.
         let _ = tokenizer.feed(&input);
     }
     tokenizer.end();
@@ -68,9 +68,9 @@ struct State {
     lists: Vec<bool>,
     /// The open tables.
     tables: Vec<Table>,
-    /// The number of open tables that are too deep.
+    /// The number of open tables beyond [`MAX_TABLES`].
     deeper: usize,
-    /// The bytes left for cells that spans add.
+    /// The number of bytes left for cells that spans add.
     room: usize,
     /// The number of open `pre` elements.
     verbatim: usize,
@@ -233,7 +233,7 @@ impl State {
         }
         self.flush();
         if let Some(table) = self.tables.last_mut() {
-            // Text between rows, such as a caption.
+            // Text between the rows of a table inside a cell, such as a caption, belongs to that cell.
             table.around.push_str(&std::mem::take(&mut self.text));
             table.in_row = true;
         }
@@ -266,7 +266,7 @@ impl State {
         }
     }
 
-    /// Ends a row and writes its cells as a line, separated by tabs.
+    /// Ends a row and writes its cells as one line, separated by tabs.
     fn end_row(&mut self) {
         if self.tables.last().is_none_or(|table| !table.in_row) {
             return;
@@ -318,7 +318,7 @@ impl State {
         self.text.push_str(&below);
     }
 
-    /// Whether a row is open, of the innermost table or of one around it.
+    /// Whether a row is open in any of the open tables.
     fn in_cell(&self) -> bool {
         self.tables.iter().any(|table| table.in_row)
     }
@@ -428,7 +428,7 @@ mod tests {
         let deep = "<div>".repeat(100_000) + "x";
         assert_eq!(read(&deep), [paragraph("x")]);
     }
-    /// Empty cells were left out. So values appeared in other columns than in the document.
+    /// Regression: empty cells were left out, so values appeared in other columns than in the document.
     #[test]
     fn cells_keep_their_columns() {
         let cases: [(&str, &[&str]); 5] = [
@@ -457,7 +457,7 @@ mod tests {
             read(&format!("<table><tr><td>before{inner}after</td></tr></table>end")),
             [paragraph("before\nx\t\ty\nz\nafter"), paragraph("end")]
         );
-        // Beside other cells, the inner table's rows become one line. Its tabs are no columns of the outer row.
+        // If the row has other cells, the rows of the inner table become one line, and its tabs become spaces.
         assert_eq!(
             read(&format!("<table><tr><td>a<td>before{inner}<td>b</table>")),
             [paragraph("a\tbefore x  y z\tb")]

@@ -8,11 +8,11 @@ use krilla::{Document as Writer, geom::Size};
 
 use super::kind::Kind;
 
-/// The maximum number of pixels of a picture. A decoded pixel takes up to four bytes.
+/// The maximum number of pixels of a picture that is decoded. A decoded pixel takes up to four bytes.
 const MAX_PIXELS: u64 = 12_000_000;
 
-/// A picture for the writer with its number of decoded pixels, or why it cannot be used. `room` is the number of pixels
-/// left.
+/// Reads a picture for the writer. Returns it with the number of pixels that the writer must decode. The error says why
+/// it cannot be used. `room` is the number of such pixels that the document may still have.
 pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
     catch_unwind(AssertUnwindSafe(|| decoded(kind, bytes, room))).unwrap_or(Err(DAMAGED))
 }
@@ -20,7 +20,7 @@ pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64)
 const DAMAGED: &str = "the picture is damaged";
 
 fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
-    // The writer assumes that the first frame has the size of the screen.
+    // The writer assumes that the first frame has the size of the GIF's screen.
     if kind == Kind::Gif && !fills_the_screen(&bytes) {
         return Err("its first frame does not have the size of the picture");
     }
@@ -33,7 +33,7 @@ fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'stat
     };
     let image = image.map_err(|_| DAMAGED)?;
     let (width, height) = image.size();
-    // The file holds a JPEG unchanged, so its pixels do not count.
+    // The writer copies a JPEG into the file without decoding it, so its pixels do not count.
     let pixels = match kind {
         Kind::Jpeg => 0,
         _ => u64::from(width) * u64::from(height),
@@ -51,7 +51,8 @@ fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'stat
     }
 }
 
-/// Whether the first frame of a GIF has the size of its screen. A frame may be larger than any limit on the screen.
+/// Whether the first frame of a GIF has the size of its screen. The limit on pixels applies to the screen, and a frame
+/// may be larger.
 fn fills_the_screen(bytes: &[u8]) -> bool {
     const SIGNATURE: usize = 6;
     const SCREEN: usize = 7;
@@ -76,8 +77,8 @@ fn fills_the_screen(bytes: &[u8]) -> bool {
     bytes.get(at) == Some(&FRAME) && bytes.get(at + 5..at + 9) == Some(size)
 }
 
-/// Tests whether the writer can decode a picture. The writer decodes at the very end, where a damaged picture would
-/// lose the whole document.
+/// Whether the writer can decode a picture. The writer decodes pictures at the very end, where a damaged one would make
+/// the whole document fail.
 fn is_written(image: &Image) -> bool {
     let (Some(settings), Some(size)) = (PageSettings::from_wh(10.0, 10.0), Size::from_wh(10.0, 10.0)) else {
         return false;
@@ -95,7 +96,7 @@ fn is_written(image: &Image) -> bool {
 mod tests {
     use super::*;
 
-    /// All pictures are decoded at the end. Many small files with large pictures used all memory.
+    /// Regression: all pictures are decoded at the end, and many small files with large pictures used up the memory.
     #[test]
     fn pictures_take_room_by_their_pixels() {
         let mut file = Vec::new();

@@ -1,4 +1,4 @@
-//! Decides the kind of an attachment: by its first bytes if they are clear, otherwise by its declared type.
+//! Decides the kind of an attachment: by its first bytes if they identify a kind, and by its declared type if not.
 
 use super::charset;
 
@@ -18,27 +18,27 @@ pub(super) enum Kind {
     Other,
 }
 
-/// The kind of an attachment. Declared types are often wrong, such as `text/plain` for everything,
-/// `application/octet-stream`, or XML for a PDF.
+/// Returns the kind of an attachment. The first bytes decide before the declared type, which is often wrong, such as
+/// `text/plain` for everything, `application/octet-stream`, or XML for a PDF.
 pub(super) fn kind_of(content_type: Option<&str>, bytes: &[u8]) -> Kind {
     if let Some(kind) = by_first_bytes(bytes) {
         return kind;
     }
     let declared = content_type.map_or(Kind::Other, declared);
     match declared {
-        // The first bytes were not clear, so the declared type counts.
+        // The first bytes did not identify a kind, so the declared type counts.
         Kind::Pdf | Kind::Png | Kind::Jpeg | Kind::Gif | Kind::Webp | Kind::Rtf => declared,
         Kind::Other if content_type.is_none() && is_text(bytes) => Kind::Text,
         other => other,
     }
 }
 
-/// Whether the first bytes show the kind.
+/// Whether the first bytes identify a kind.
 pub(super) fn has_signature(bytes: &[u8]) -> bool {
     by_first_bytes(bytes).is_some()
 }
 
-/// The kind of a media type, by the table of rendered types.
+/// Returns the kind that a media type declares. Types of documents that are not shown are [`Kind::Other`].
 fn declared(content_type: &str) -> Kind {
     let media = content_type
         .split(';')
@@ -66,7 +66,7 @@ fn declared(content_type: &str) -> Kind {
 }
 
 fn by_first_bytes(bytes: &[u8]) -> Option<Kind> {
-    // PDF readers search the first kilobyte for the signature.
+    // Only the first kilobyte is examined. White space and a byte order mark may precede the signature of a PDF or RTF.
     let head = &bytes[..bytes.len().min(1024)];
     let trimmed = head.trim_ascii_start();
     let trimmed = trimmed

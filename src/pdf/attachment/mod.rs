@@ -1,10 +1,10 @@
 //! Attached documents: the kind of each, and how it becomes part of the written document.
 //!
-//! No attachment is dropped. An attachment that cannot be shown gets a page with the reason, and the original is
-//! embedded in the file.
+//! No attachment is dropped. If an attachment cannot be shown, a note gives the reason, and the original is embedded in
+//! the file.
 //!
-//! Invariant: for any bytes, adding an attachment ends, its memory is proportional to them, and the document can still
-//! be finished.
+//! Invariant: whatever the bytes of an attachment are, adding it ends, takes memory in proportion to them, and leaves a
+//! document that can be finished.
 
 mod attribute;
 mod block;

@@ -8,14 +8,14 @@ use super::span::{CUT, Grid, Span};
 
 /// A narrative while it is read.
 pub(super) struct Narrative {
-    /// The depth of its `text` element.
+    /// The depth of the narrative's `text` element.
     depth: usize,
     open: Vec<String>,
     text: String,
     blocks: Blocks,
     lists: usize,
     tables: Vec<Table>,
-    /// The bytes left for cells that spans add.
+    /// The number of bytes left for cells that spans add.
     room: usize,
 }
 
@@ -29,7 +29,7 @@ struct Table {
     span: Option<Span>,
     /// The text of the cell around this table.
     around: String,
-    /// Whether the row has data cells, or only header cells.
+    /// Whether the current row has a data cell. A first row without one is the head of the table.
     has_data: bool,
 }
 
@@ -87,7 +87,7 @@ impl Narrative {
         self.open.push(name);
     }
 
-    /// Ends the innermost element at this depth. Returns whether it was the narrative.
+    /// Ends the element at this depth. Returns whether it was the narrative's `text` element.
     pub(super) fn end(&mut self, depth: usize) -> bool {
         if depth == self.depth {
             return true;
@@ -130,7 +130,7 @@ impl Narrative {
 
     fn flush(&mut self) {
         if !self.tables.is_empty() {
-            // Inside a cell a block becomes a line.
+            // A block inside a cell becomes a line of the cell.
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
             }
@@ -157,7 +157,7 @@ impl Narrative {
     }
 
     fn row(&mut self) {
-        // Text between rows belongs to no cell, so it gets its own.
+        // Text between rows belongs to no cell, so it gets a cell of its own.
         if !self.text.trim().is_empty() {
             self.cell(true);
         }

@@ -10,7 +10,7 @@ use lopdf::{DecompressError, Document, Error, LoadOptions};
 /// The maximum unpacked size of one compressed object table.
 const MAX_UNPACKED: usize = 64 << 20;
 
-/// A PDF whose pages can be appended, or why it cannot be read.
+/// Reads a PDF whose pages can be appended, and repairs a damaged one. The error says why it cannot be read.
 pub(super) fn read(bytes: &[u8]) -> Result<Document, &'static str> {
     // The parsing libraries may panic on damaged files. A panic counts as damage.
     let read = catch_unwind(AssertUnwindSafe(|| as_it_is(bytes))).unwrap_or(Err(DAMAGED));
@@ -44,7 +44,7 @@ fn as_it_is(bytes: &[u8]) -> Result<Document, &'static str> {
     Ok(document)
 }
 
-/// The pages that a more tolerant reader finds, rewritten.
+/// Rewrites the pages that a more tolerant reader finds, and reads the result.
 fn mended(bytes: &[u8]) -> Result<Document, &'static str> {
     let pdf = Pdf::new(bytes.to_vec()).map_err(|_| DAMAGED)?;
     let count = pdf.pages().len();

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::block::{Block, Blocks};
 use super::charset::decode_code_page;
 
-/// The maximum depth of groups. Deeper ones count as text of the group around them.
+/// The maximum depth of groups. A deeper group is read as part of the group around it.
 const MAX_DEPTH: usize = 512;
 
 /// Groups that begin with these words contain no text of the document.
@@ -64,7 +64,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<Block>> {
     Some(reader.blocks.into_vec())
 }
 
-/// The state that a group inherits and restores at its end.
+/// The state of a group. A group begins with the state of the group around it, which is restored at the group's end.
 #[derive(Debug, Clone, Default)]
 struct State {
     hidden: bool,
@@ -73,7 +73,7 @@ struct State {
     /// Whether this group is the font table.
     fonts: bool,
     font: i32,
-    /// The number of fallback characters after a `\u`.
+    /// The number of fallback characters after a `\u`. `None` means one.
     fallback: Option<usize>,
     /// Whether the group began with `\*`.
     optional: bool,
@@ -96,7 +96,7 @@ struct Reader<'a> {
     /// The number of fallback characters left to skip after a `\u`.
     skip: usize,
     text: String,
-    /// The first half of a surrogate pair.
+    /// The first half of a surrogate pair, until the second half is read.
     high: Option<u16>,
     blocks: Blocks,
 }
@@ -204,13 +204,13 @@ impl Reader<'_> {
         }
         let is_known = self.format(word, number) || self.separator(word);
         if self.state.optional && !is_known {
-            // A destination marked as optional by its writer.
+            // A word after `\*` that this reader does not know begins a group that readers may skip.
             self.state.hidden = true;
         }
         self.state.optional = false;
     }
 
-    /// Handles words that change how text is decoded. Returns whether it was one.
+    /// Handles control words that change how text is decoded. Returns whether `word` is one of them.
     fn format(&mut self, word: &str, number: Option<i32>) -> bool {
         match word {
             "ansicpg" => self.page = number.and_then(|page| u16::try_from(page).ok()).unwrap_or(1252),
@@ -243,7 +243,8 @@ impl Reader<'_> {
                 self.at = self.at.saturating_add(length).min(self.input.len());
             }
             "upr" | "ud" | "shppict" | "nonshppict" | "shptxt" | "shp" | "shpinst" | "footnote" | "fldrslt" => {
-                // The ANSI form before `\ud` repeats the text. `\pict` hides pictures.
+                // `\ud` repeats in Unicode the text of the group before it, so it counts as unknown and is skipped.
+                // `\pict` hides the pictures of the other groups.
                 return word != "ud";
             }
             _ => return false,
@@ -251,7 +252,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Handles control words for separators and characters. Returns whether it was one.
+    /// Handles control words for separators and characters. Returns whether `word` is one of them.
     fn separator(&mut self, word: &str) -> bool {
         match word {
             "par" | "sect" | "page" | "row" | "nestrow" => self.paragraph(),
@@ -285,7 +286,7 @@ impl Reader<'_> {
         self.skip = self.state.fallback.unwrap_or(1);
     }
 
-    /// A byte of text in the current code page.
+    /// Adds a byte of text in the current code page, unless it is a fallback character or hidden.
     fn byte(&mut self, byte: u8) {
         if self.skip > 0 {
             self.skip -= 1;
@@ -313,7 +314,7 @@ impl Reader<'_> {
         !self.state.hidden && !self.state.invisible
     }
 
-    /// Decodes pending bytes before the code page changes.
+    /// Decodes the pending bytes. Must be called before the code page changes.
     fn settle(&mut self) {
         if self.pending.is_empty() {
             return;
@@ -333,7 +334,7 @@ impl Reader<'_> {
     }
 }
 
-/// The code page of a font's character set.
+/// Returns the code page of a font's character set. `None` if the character set is not known.
 fn page_of_charset(charset: i32) -> Option<u16> {
     Some(match charset {
         0 => 1252,

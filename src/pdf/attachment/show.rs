@@ -6,50 +6,52 @@ use super::{cda, charset, html, image, original, rtf};
 use crate::pdf::Document;
 use crate::pdf::table::Column;
 
-/// Headings of attachments are one level below the document's and not in its outline.
+/// The number that is added to the level of an attachment's headings. It keeps them below the document's own headings
+/// and out of the outline.
 const BELOW: u8 = 4;
 
 /// A document that was attached to a record.
 #[derive(Debug, Clone)]
 pub struct Attachment {
-    /// Its title, for its heading and its file name.
+    /// The title. It names the embedded file and describes a picture.
     pub title: String,
-    /// The media type that it came with.
+    /// The media type that came with the attachment.
     pub content_type: Option<String>,
-    /// Its address, if it had one.
+    /// The address, if the attachment had one.
     pub url: Option<String>,
-    /// Its bytes.
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
 /// The result of adding an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The document shows its contents.
+    /// The document shows the contents of the attachment.
     Shown,
-    /// The document includes its pages.
+    /// The document includes the pages of the attachment, or of files inside of it.
     Appended {
         /// The number of pages.
         pages: usize,
     },
-    /// The document shows its contents, but a placeholder replaces a file inside of it.
+    /// The document shows the contents of the attachment, but a placeholder replaces a file inside of it.
     Partial {
-        /// The number of pages of the other files inside of it.
+        /// The number of pages of the other files inside of the attachment.
         pages: usize,
         /// Why the file is not shown.
         reason: String,
     },
-    /// A placeholder replaces it, because documents of its type are not shown.
+    /// A placeholder replaces the attachment, because documents of its type are not shown.
     Placeholder,
-    /// A placeholder replaces it, because its contents could not be read.
+    /// A placeholder replaces the attachment, because its contents could not be read.
     Unreadable {
-        /// Why it is not shown.
+        /// Why the attachment is not shown.
         reason: String,
     },
 }
 
 impl Outcome {
-    /// Why the pages lack contents that they should have. Documents of a type that is not shown are no loss.
+    /// Returns why the pages lack contents that they should have. `None` if they lack nothing, or if documents of the
+    /// attachment's type are not shown.
     pub fn loss(&self) -> Option<&str> {
         match self {
             Self::Partial { reason, .. } | Self::Unreadable { reason } => Some(reason),
@@ -57,7 +59,7 @@ impl Outcome {
         }
     }
 
-    /// The number of appended pages.
+    /// Returns the number of appended pages.
     pub fn pages(&self) -> usize {
         match self {
             Self::Appended { pages } | Self::Partial { pages, .. } => *pages,
@@ -90,8 +92,8 @@ impl Document {
         self.attached(attachment, true)
     }
 
-    /// Adds a remark that an attachment is missing, with the reason. A record may have a text in place of the
-    /// attachment. Its bytes are then that text, which is embedded in the file.
+    /// Adds a note that an attachment is missing, with the reason. If the record has a text in place of the attachment,
+    /// `attachment.bytes` are that text, and it is embedded in the file.
     pub fn missing(&mut self, attachment: &Attachment, reason: &str) {
         self.note(&format!("Not shown: {reason}. {}", type_and_address(attachment)));
         if !attachment.bytes.is_empty() {
@@ -218,7 +220,8 @@ impl Document {
         }
     }
 
-    /// Adds a file inside of a document of this title. XML inside of a document is not read, so the depth is limited.
+    /// Adds a file inside of the document with this title. XML files inside of a document are not read, which limits
+    /// the depth.
     fn media(&mut self, media: Media, title: &str) -> Outcome {
         let Media {
             name,
@@ -253,7 +256,7 @@ impl Document {
         }
     }
 
-    /// Writes a remark instead of the contents. The original is embedded in the file if it has bytes.
+    /// Writes a note in place of the contents. The original is embedded in the file if it has bytes.
     fn placeholder(&mut self, attachment: Attachment, reason: &str) -> Outcome {
         self.note(&format!("Not shown: {reason}. {}", type_and_address(&attachment)));
         if !attachment.bytes.is_empty() {
@@ -273,7 +276,7 @@ impl Document {
         );
     }
 
-    /// Adds the blocks of a document of this title.
+    /// Adds the blocks of the document with this title. Returns the result for the files inside of the document.
     fn blocks(&mut self, blocks: Vec<Block>, title: &str) -> Inner {
         let mut inner = Inner::default();
         for block in blocks {
@@ -343,7 +346,7 @@ fn type_and_address(attachment: &Attachment) -> String {
     }
 }
 
-/// A name that is valid on all file systems.
+/// Turns a title into a file name that is valid on all file systems.
 fn file_name(title: &str) -> String {
     let name: String = title
         .chars()

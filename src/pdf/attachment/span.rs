@@ -1,8 +1,8 @@
 //! Cells that cover several rows or columns (`rowspan`, `colspan`): each text of a row goes to its own column.
 //!
 //! A row below repeats the text of a cell that covers it, so each row can be read alone. Further columns of a cell stay
-//! empty. Hostile spans are cheap: nothing is added for rows and columns that do not exist, and all added cells of a
-//! document take their bytes from one allowance.
+//! empty. Hostile spans are cheap: nothing is added for rows and columns that do not exist, and all cells that spans
+//! add to a document take their bytes from one allowance.
 
 /// The maximum number of columns of a cell, as in HTML.
 const MAX_COLUMNS: usize = 1_000;
@@ -10,11 +10,11 @@ const MAX_COLUMNS: usize = 1_000;
 const MAX_ROWS: usize = 65_534;
 /// The maximum number of cells that cover further rows at once.
 const MAX_COVERS: usize = 64;
-/// The maximum bytes of a text that is repeated in further rows.
+/// The maximum number of bytes of a text that is repeated in further rows.
 const MAX_REPEATED: usize = 200;
-/// The bytes that an added cell takes from the allowance, besides its text.
+/// The number of bytes that an added cell takes from the allowance, besides its text.
 const CELL: usize = 24;
-/// The bytes of cells that may be added to a document's tables.
+/// The number of bytes of the cells that spans may add to a document's tables.
 pub(super) const ALLOWANCE: usize = 1 << 20;
 
 /// The number of rows and columns that a cell covers.
@@ -28,7 +28,8 @@ impl Span {
     /// A cell of one row and one column.
     pub(super) const ONE: Self = Self { rows: 1, columns: 1 };
 
-    /// The span in the attributes of a cell. A wrong value counts as 1. A `rowspan` of 0 means all rows of the group.
+    /// Reads the span in the attributes of a cell. A wrong value counts as 1. A `rowspan` of 0 means all rows of the
+    /// group.
     pub(super) fn new(rows: Option<&str>, columns: Option<&str>) -> Self {
         let number = |text: Option<&str>, max: usize| {
             let digits = text.map(str::trim).filter(|text| !text.is_empty())?;
@@ -47,12 +48,12 @@ impl Span {
     }
 }
 
-/// A cell of a row above that covers columns of this row, too.
+/// A cell of a row above that also covers columns of the current row.
 #[derive(Debug)]
 struct Cover {
     start: usize,
     end: usize,
-    /// The number of rows left, with the current one.
+    /// The number of rows left, including the current one.
     rows: usize,
     text: String,
 }
@@ -69,7 +70,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Adds a cell to the row. Added cells take their bytes from `room`.
+    /// Adds a cell to the row. Cells that spans add take their bytes from `room`.
     pub(super) fn cell(&mut self, text: String, span: Span, room: &mut usize) {
         while let Some(place) = self.covers.iter().position(|cover| self.is_covered_by(cover)) {
             self.repeat(place, room);
@@ -94,7 +95,7 @@ impl Grid {
         self.has_cells = true;
     }
 
-    /// Ends the row and returns its cells. A row without its own cells returns none.
+    /// Ends the row and returns its cells. Returns none if the row has no cells of its own.
     pub(super) fn end_row(&mut self, room: &mut usize) -> Vec<String> {
         if self.has_cells {
             while let Some(place) = self.next_cover() {
@@ -115,7 +116,8 @@ impl Grid {
         self.covers.clear();
     }
 
-    /// Whether cells are not in their columns, because the allowance is used up.
+    /// Whether some cells are not in their columns, because the allowance was used up or too many cells covered further
+    /// rows.
     pub(super) fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -124,14 +126,14 @@ impl Grid {
         (cover.start..cover.end).contains(&self.column)
     }
 
-    /// The first covering cell with a text at or after the column.
+    /// Returns the first covering cell with a text that begins at or after the current column.
     fn next_cover(&self) -> Option<usize> {
         let right = self.covers.iter().enumerate();
         let right = right.filter(|(_, cover)| cover.start >= self.column && !cover.text.is_empty());
         right.min_by_key(|(_, cover)| cover.start).map(|(place, _)| place)
     }
 
-    /// Repeats the text of a cell above.
+    /// Repeats the text of a covering cell in the current row.
     fn repeat(&mut self, place: usize, room: &mut usize) {
         let cover = &self.covers[place];
         let (start, end) = (cover.start, cover.end);
@@ -168,7 +170,7 @@ pub(super) const CUT: &str =
 mod tests {
     use super::*;
 
-    /// The rows of a table: each cell as its text, rows and columns.
+    /// Returns the rows of a table. Each cell is given as its text, its rows and its columns.
     fn rows(table: &[&[(&str, &str, &str)]]) -> Vec<String> {
         let (mut grid, mut room) = (Grid::default(), ALLOWANCE);
         let rows = table.iter().map(|row| {
@@ -192,7 +194,7 @@ mod tests {
             ]),
             ["a|b||c", "a|d|e|f", "g|h|i|j", "k", "l||i|m"].map(str::to_owned)
         );
-        // The last cell covers the row below, and an empty row counts.
+        // The last cell covers the two rows below it. A row without cells counts as one of them.
         assert_eq!(
             rows(&[
                 &[("a", "1", "1"), ("b", "3", "1")],
@@ -202,7 +204,7 @@ mod tests {
             ]),
             ["a|b", "", "c|b", "d"].map(str::to_owned)
         );
-        // A `rowspan` of 0 means all rows.
+        // A `rowspan` of 0 means all rows of the group.
         assert_eq!(
             rows(&[&[("a", "0", "1")], &[("b", "1", "1")]]),
             ["a", "a|b"].map(str::to_owned)
