@@ -1,25 +1,25 @@
-//! The bytes around a plan: a magic number, a version, and the lake's signature over all of them.
+//! The envelope of a plan: a magic number, a version and the lake's signature.
 //!
 //! ```text
 //! 0..4   "TBPL"
 //! 4      version
-//! 5..37  HMAC-SHA256 over bytes 0..5 and 37.., under a key derived from the lake's
+//! 5..37  HMAC-SHA256 over the bytes 0..5 and 37.., under a key that is derived from the lake's key
 //! 37..   the plan, as datafusion-proto encodes it
 //! ```
 
 use super::error::CodecError;
 use crate::lake::{Lake, SIGNATURE};
 
-/// The first bytes.
+/// The first bytes of an envelope.
 const MAGIC: &[u8; 4] = b"TBPL";
-/// The version of the following bytes. Other versions are refused.
+/// The version of the format. Other versions are refused.
 const VERSION: u8 = 1;
-/// Bytes before the signature.
+/// The number of bytes before the signature.
 const HEAD: usize = MAGIC.len() + 1;
-/// The purpose of the signature. Bytes that were signed for another purpose are refused.
+/// The purpose of the signature. A signature that was made for another purpose is refused.
 const PURPOSE: &str = "physical plans";
 
-/// Puts a plan into its envelope.
+/// Signs an encoded plan and puts it into an envelope.
 pub(super) fn seal(lake: &Lake, plan: &[u8]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.push(VERSION);
@@ -29,7 +29,8 @@ pub(super) fn seal(lake: &Lake, plan: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The plan in an envelope that this lake has signed. The signature is checked before anything else is read.
+/// Returns the encoded plan of an envelope that this lake has signed. Apart from the magic number and the length,
+/// nothing is checked before the signature.
 pub(super) fn open(lake: &Lake, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     if bytes.len() < HEAD + SIGNATURE || !bytes.starts_with(MAGIC) {
         return Err(CodecError::Altered);
@@ -74,7 +75,7 @@ mod tests {
         ));
     }
 
-    /// Bytes signed by a later version of this program.
+    /// The lake may have signed the bytes in a later version of this program.
     #[test]
     fn another_version_is_named() {
         let folder = tempfile::tempdir().unwrap();

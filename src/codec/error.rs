@@ -1,4 +1,4 @@
-//! Why a plan cannot be written or read.
+//! Why a plan cannot be encoded or decoded.
 
 use datafusion::error::DataFusionError;
 
@@ -7,28 +7,28 @@ use crate::lake::scan::ScanError;
 use crate::search::written::WrittenError;
 use crate::views::ViewError;
 
-/// A plan that cannot be written as bytes.
+/// Why a plan cannot be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// This lake has not signed these bytes.
+    /// The bytes have no valid signature of this lake.
     #[error("this is no plan of this lake, or it was altered")]
     Altered,
-    /// The bytes have another version than this program reads.
+    /// The bytes have another version of the format than this program reads.
     #[error("the plan has format {0}; this program reads format {1}")]
     Version(u8, u8),
-    /// The plan has an operator that cannot be written.
+    /// The plan has an operator or a function that cannot be encoded.
     #[error("{0} cannot be written as a part of a plan")]
     Operator(String),
-    /// The plan is nested too deeply to be read again.
+    /// The plan is nested too deeply: it could not be decoded.
     #[error("the plan is nested too deeply to be written")]
     Deep,
-    /// A part of the plan has an unknown form.
+    /// A part of the plan has a form that this program does not know.
     #[error("{0} of the plan is of another form")]
     Form(&'static str),
-    /// An error in a part of a search.
+    /// A part of a search cannot be encoded or decoded.
     #[error(transparent)]
     Search(#[from] WrittenError),
-    /// A view cannot be read in this process.
+    /// This process cannot read a view of the plan.
     #[error("a view of the plan cannot be read here: {0}")]
     View(#[from] ViewError),
     /// The lake, or the snapshot that the plan reads, cannot be opened.
@@ -37,13 +37,13 @@ pub enum CodecError {
     /// A table cannot be read.
     #[error(transparent)]
     Scan(#[from] ScanError),
-    /// An error of DataFusion in an expression or operator.
+    /// DataFusion reported an error for an expression or operator.
     #[error("the plan cannot be taken over: {}", .0.strip_backtrace())]
     Plan(#[source] DataFusionError),
 }
 
 impl CodecError {
-    /// Whether the given plan is wrong.
+    /// Whether the plan is the cause, and not the machine or the state of the lake.
     pub fn is_input(&self) -> bool {
         match self {
             CodecError::Lake(error) => matches!(error, LakeError::SnapshotGone(_)),

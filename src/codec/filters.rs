@@ -1,4 +1,5 @@
-//! Expressions, and our own functions in them: conditions, sort keys, `fhirpath()`.
+//! Encodes and decodes expressions, with the functions of this project in them: conditions, sort keys and
+//! `fhirpath()`.
 
 use std::sync::Arc;
 
@@ -23,25 +24,25 @@ use crate::views::{WrittenPredicate, WrittenView};
 const FUNCTION: &str = "a function";
 const EXPRESSION: &str = "an expression";
 
-/// The written form of an expression.
+/// Encodes an expression.
 pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecError> {
     let codec = Functions {
         travel: travel.clone(),
         table: None,
     };
     let written = serialize_expr(expression, &codec);
-    // DataFusion continues without a function that could not be written. So return that error here.
+    // DataFusion goes on without a function that it could not encode. Return the error here.
     if let Some(error) = travel.failed() {
         return Err(error);
     }
     let written = written.map_err(|_| CodecError::Form(EXPRESSION))?;
     let bytes = written.encode_to_vec();
-    // The reader would refuse deeper nesting.
+    // The decoder refuses deeper nesting, so try it here.
     LogicalExprNode::decode(bytes.as_slice()).map_err(|_| CodecError::Deep)?;
     Ok(Base64::of(&bytes))
 }
 
-/// Reads a written expression over the columns of a table.
+/// Decodes an expression over the columns of a table.
 pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable>) -> Result<Expr, CodecError> {
     let codec = Functions {
         travel: travel.clone(),
@@ -52,7 +53,7 @@ pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable
     parse_expr(&node, &context, &codec).map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))
 }
 
-/// One of our functions as bytes. Empty for a function of DataFusion, which is identified by its name.
+/// Encodes a function of this project. `None` for a function of DataFusion, which its name identifies.
 pub(super) fn write_function(travel: &Travel, function: &ScalarUDF) -> Result<Option<Vec<u8>>, CodecError> {
     let form = if let Some(predicate) = carried(function) {
         predicate_form(travel, predicate)?
@@ -79,7 +80,7 @@ fn predicate_form(travel: &Travel, predicate: &Arc<dyn Predicate>) -> Result<Fun
     }
 }
 
-/// Reads a written function.
+/// Decodes a function of this project. `table` is the table that a search condition refers to.
 pub(super) fn read_function(
     travel: &Travel,
     bytes: &[u8],
@@ -105,11 +106,11 @@ pub(super) fn read_function(
     predicate.map(function).ok_or(CodecError::Form("a condition"))
 }
 
-/// Writes and reads the functions in logical expressions.
+/// Encodes and decodes the functions of this project within logical expressions.
 #[derive(Debug)]
 struct Functions {
     travel: Travel,
-    /// The table to which the expressions refer.
+    /// The table that the expressions refer to.
     table: Option<ScopedTable>,
 }
 

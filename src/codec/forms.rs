@@ -1,4 +1,5 @@
-//! The parts of a plan as JSON: the operator, and the data to make it again.
+//! The JSON forms of a plan's parts: of operators, functions, scans, tables and views. Each has what the decoder
+//! needs to rebuild the part.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::plan::Limit;
 use crate::sql::WrittenCall;
 use crate::views::WrittenView;
 
-/// One of our operators. Its inputs are beside it.
+/// An operator of this project. DataFusion encodes its inputs.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum OperatorForm {
     Scan(Box<ScanForm>),
@@ -48,44 +49,44 @@ pub(super) enum OperatorForm {
     Reserved,
 }
 
-/// One of our functions.
+/// A function of this project.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum FunctionForm {
     /// A condition of a search.
     Asked(Value),
-    /// The `where` of a view, or those of several views.
+    /// The condition of a view's `where`, or of those of several views.
     Where(Vec<ViewForm>),
     /// The condition on resources that follows from a filter over a view's columns.
     Sought(ViewForm, Base64),
-    /// A key of `_sort`.
+    /// A sort key of `_sort`.
     Key(Value),
-    /// `fhirpath()`.
+    /// A call of `fhirpath()`.
     Call(CallForm),
 }
 
-/// A scan.
+/// A scan of a table's rows.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ScanForm {
     pub(super) table: TableForm,
     pub(super) columns: Vec<String>,
     pub(super) leaves: Vec<String>,
     pub(super) numbers_suffice: bool,
-    /// Whether the order descends, and the leaves with the numbers.
+    /// The order of the sort above the scan: whether it descends, and the leaves with the numbers.
     pub(super) order: Option<(bool, Vec<ReachForm>)>,
     pub(super) owners: Option<Vec<i64>>,
     #[serde(rename = "stretch")]
     pub(super) span: SpanForm,
     pub(super) is_costly: bool,
-    /// Expressions in the form of `datafusion-proto`.
+    /// The filters, as `datafusion-proto` encodes expressions.
     pub(super) filters: Vec<Base64>,
     pub(super) limit: Option<usize>,
     pub(super) parts: usize,
     pub(super) within_groups: bool,
-    /// Whether the sort above the scan tells it which rows the sort keeps.
+    /// Whether the scan knows the sort above it: its dynamic filter or its first key.
     pub(super) is_told: bool,
 }
 
-/// The leaf of a number in an order.
+/// The place of the number that orders a row, as in [`crate::lake::scan::Reach`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ReachForm {
     In(Arc<str>),
@@ -93,11 +94,11 @@ pub(super) enum ReachForm {
     Unknown(Arc<str>),
 }
 
-/// A part of a table: file and row of its beginning, and of its end.
+/// The span of a table: file and row of its beginning and of its end. `None` for an open side.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SpanForm(Option<(u64, u32)>, Option<(u64, u32)>);
 
-/// The rows of a type that a scope shows in a snapshot.
+/// The table that a scan reads: the rows of a resource type that a scope shows in a snapshot.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct TableForm {
     resource: String,
@@ -115,7 +116,7 @@ struct PatientForm {
     authorizations: Vec<String>,
 }
 
-/// A view.
+/// A view: its definition, its value of `now()`, and the requested columns.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ViewForm {
     definition: Base64,
@@ -123,7 +124,7 @@ pub(super) struct ViewForm {
     columns: Option<Vec<usize>>,
 }
 
-/// A call of `fhirpath()`.
+/// A call of `fhirpath()`, as in [`crate::sql::WrittenCall`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct CallForm {
     view: ViewForm,
@@ -181,7 +182,8 @@ impl TableForm {
         }
     }
 
-    /// The table. If the original held its files open, this one holds at least the files of these owners.
+    /// Opens the table. If the original kept its files open, this one does, too, at least for the files of these
+    /// owners.
     pub(super) fn open(&self, lake: &Lake, owners: Option<&[i64]>) -> Result<ScopedTable, CodecError> {
         let type_id = facts().lookup(&self.resource).ok_or(CodecError::Form("a table"))?;
         let scope = Scope {
@@ -258,12 +260,12 @@ impl OperatorForm {
     }
 }
 
-/// A part as bytes.
+/// Encodes the form of a part. `what` names the part in the error.
 pub(super) fn to_bytes(form: &impl Serialize, what: &'static str) -> Result<Vec<u8>, CodecError> {
     serde_json::to_vec(form).map_err(|_| CodecError::Form(what))
 }
 
-/// A part from bytes.
+/// Decodes the form of a part. `what` names the part in the error.
 pub(super) fn of_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8], what: &'static str) -> Result<T, CodecError> {
     serde_json::from_slice(bytes).map_err(|_| CodecError::Form(what))
 }

@@ -1,9 +1,11 @@
-//! Physical plans as bytes. Another process over the same lake reads and runs them to the same rows.
+//! Encodes physical plans as bytes. Another process over the same lake decodes them and gets the same rows.
 //!
-//! The bytes hold scans as table, snapshot, scope, columns and filters; conditions as the text from which they were
-//! resolved; and views as their definitions. The reader resolves and lowers them again. `datafusion-proto` writes
-//! DataFusion's own operators. The lake signs the bytes, and the reader checks the signature first. A scope is part of
-//! its scan, so nobody else can change it.
+//! A scan is encoded as table, snapshot, scope, columns and filters. A search condition is encoded as the text from
+//! which it was resolved, and a view as its definition. The decoder resolves and lowers them again.
+//! `datafusion-proto` encodes DataFusion's own operators.
+//!
+//! The lake signs the bytes, and the decoder checks the signature first. The scope is a part of each scan, so only
+//! who has the lake's key can change it.
 
 mod envelope;
 mod error;

@@ -1,4 +1,5 @@
-//! Writes and reads our operators while DataFusion walks over a plan.
+//! Encodes and decodes the operators of this project. DataFusion calls this for each of them while it walks over a
+//! plan.
 
 use std::sync::Arc;
 
@@ -99,7 +100,8 @@ impl Travel {
         })
     }
 
-    /// The inputs are the plan of the rows, whose scan has the filter, and the plans that find ids.
+    /// Rebuilds a semi-join. The first input is the left side, whose scan has the filter. The other inputs find the
+    /// ids.
     fn semi_join(
         &self,
         label: String,

@@ -1,4 +1,4 @@
-//! Writes plans as bytes and reads them back.
+//! The codec for physical plans.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use crate::plan::{PushDownTopK, SemiJoinExec, runtime};
 use crate::search::Engine;
 use crate::terminology::Terminology;
 
-/// Writes plans over a lake as bytes, and reads them. Clones share it.
+/// Encodes plans over a lake as bytes, and decodes them. Clones share the lake and the engine.
 #[derive(Clone)]
 pub struct PlanCodec(Arc<Known>);
 
 impl PlanCodec {
-    /// A codec for plans over a lake. The reader of a plan needs the same search parameters and terminology. The engine
-    /// must be over the same lake.
+    /// Creates a codec for plans over a lake. `engine` must be over the same lake. The process that decodes a plan
+    /// needs the same search parameters and terminology as the one that encodes it.
     pub fn new(lake: Lake, engine: Arc<Engine>, terminology: Option<Arc<Terminology>>) -> PlanCodec {
         let state = SessionStateBuilder::new_with_default_features()
             .with_config(SessionConfig::new())
@@ -47,18 +47,18 @@ impl PlanCodec {
         }))
     }
 
-    /// A plan as bytes that this lake has signed. The plan may have run before.
+    /// Encodes a plan as bytes and signs them with the lake's key. The plan may have run: its state is not encoded.
     pub fn encode(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>, CodecError> {
         let plan = reset_plan_states(without_settled(plan.clone())?)?;
         let travel = Travel::new(&self.0);
         let bytes = physical_plan_to_bytes_with_extension_codec(plan, &travel);
         let bytes = bytes.map_err(|error| travel.failed().unwrap_or(error.into()))?;
-        // The reader would refuse deeper nesting, so check it here.
+        // The decoder refuses deeper nesting, so try it here.
         PhysicalPlanNode::decode(bytes.as_ref()).map_err(|_| CodecError::Deep)?;
         Ok(envelope::seal(&self.0.lake, &bytes))
     }
 
-    /// Reads a plan from these bytes, if this lake has signed them.
+    /// Decodes a plan from bytes that this lake has signed.
     pub fn decode(&self, bytes: &[u8]) -> Result<Arc<dyn ExecutionPlan>, CodecError> {
         let bytes = envelope::open(&self.0.lake, bytes)?;
         let travel = Travel::new(&self.0);
@@ -67,14 +67,14 @@ impl PlanCodec {
         if !travel.is_told() {
             return Ok(plan);
         }
-        // Restore what the sort tells the scan: how many rows it keeps, and later its bound. The bytes do not have
-        // this.
+        // The bytes do not contain what a scan knows of the sort above it. Run the two optimizer rules again that
+        // tell it the first key, the limit and the dynamic filter.
         let options = self.0.state.config_options();
         let plan = PushDownTopK.optimize(plan, options)?;
         Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)
     }
 
-    /// The task context of plans.
+    /// Returns the task context in which decoded plans can run.
     pub fn context(&self) -> Arc<TaskContext> {
         self.0.context.clone()
     }
@@ -86,7 +86,8 @@ impl fmt::Debug for PlanCodec {
     }
 }
 
-/// The plan without semi-joins that need no more ids. The filters of their left sides already have the conditions.
+/// Removes semi-joins whose ids were known when the plan was made. The filters of their left sides already have the
+/// ids.
 fn without_settled(plan: Arc<dyn ExecutionPlan>) -> PlanResult<Arc<dyn ExecutionPlan>> {
     let without = plan.transform_down(|plan| {
         let mut rows = plan;

@@ -1,4 +1,4 @@
-//! Scans: the arguments with which a scan was planned. The reader's table plans the scan again from them.
+//! Encodes a scan as the arguments with which it was planned. The decoder's table plans the scan again with them.
 
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -11,7 +11,7 @@ use crate::search::written::order;
 
 const SCAN: &str = "a scan";
 
-/// The written form of a scan.
+/// Encodes a scan.
 pub(super) fn write(travel: &Travel, scan: &LakeScanExec) -> Result<ScanForm, CodecError> {
     let asked = scan.asked();
     let request = &asked.request;
@@ -35,7 +35,7 @@ pub(super) fn write(travel: &Travel, scan: &LakeScanExec) -> Result<ScanForm, Co
     })
 }
 
-/// Reads a written scan.
+/// Decodes a scan.
 pub(super) fn read(travel: &Travel, form: ScanForm) -> Result<LakeScanExec, CodecError> {
     let table = form.table.open(travel.lake(), form.owners.as_deref())?;
     let filters = form

@@ -1,4 +1,4 @@
-//! The conversion of one plan: the data for writing and reading its parts, and the first error.
+//! The state of one conversion of a plan: the data that its parts need, and the first error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::plan::DynamicFilters;
 use crate::search::Engine;
 use crate::terminology::Terminology;
 
-/// The data that all plans of a codec share.
+/// The data that all conversions of a codec share.
 pub(super) struct Known {
     pub(super) lake: Lake,
     pub(super) engine: Arc<Engine>,
@@ -23,16 +23,16 @@ pub(super) struct Known {
     pub(super) context: Arc<TaskContext>,
 }
 
-/// The conversion of one plan. Clones share it.
+/// The state of one conversion of a plan, in either direction. Clones share it.
 #[derive(Clone)]
 pub(super) struct Travel(Arc<Way>);
 
 struct Way {
     codec: Arc<Known>,
     filters: DynamicFilters,
-    /// The error that stopped the conversion. It is kept here because DataFusion's errors are texts.
+    /// The error that stopped the conversion. It is kept here, because DataFusion's errors would keep only its text.
     failed: Mutex<Option<CodecError>>,
-    /// Whether the sort above gave a scan a dynamic filter.
+    /// Whether a decoded scan must learn of the sort above it.
     is_told: AtomicBool,
 }
 
@@ -70,7 +70,7 @@ impl Travel {
         &self.0.filters
     }
 
-    /// Records that a sort must give its scan a dynamic filter.
+    /// Records that a decoded scan must learn of the sort above it.
     pub(super) fn note_told(&self) {
         self.0.is_told.store(true, Ordering::Relaxed);
     }
@@ -79,14 +79,14 @@ impl Travel {
         self.0.is_told.load(Ordering::Relaxed)
     }
 
-    /// Keeps the first error. DataFusion gets only an error without details.
+    /// Keeps the first error. Returns an error without details for DataFusion.
     pub(super) fn fail(&self, error: CodecError) -> DataFusionError {
         let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
         failed.get_or_insert(error);
         DataFusionError::Plan("a part of the plan cannot travel".to_owned())
     }
 
-    /// The kept error.
+    /// Returns the kept error and removes it.
     pub(super) fn failed(&self) -> Option<CodecError> {
         self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

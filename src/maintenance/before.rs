@@ -1,11 +1,12 @@
-//! A data folder before a lake is made in it: whether a lake may be made there, and how to undo that.
+//! Decides whether a lake may be made in a folder, and removes a new lake in which nothing was stored.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::lake::Lake;
 
-/// Names that a data folder may contain before it has a lake: loaded tables, the service's store, parts of a lake.
+/// The beginnings of names that a data folder may contain before it has a lake: loaded tables, the service's store,
+/// parts of a lake.
 const OWN: [&str; 9] = [
     "audit",
     "catalog",
@@ -18,7 +19,7 @@ const OWN: [&str; 9] = [
     "terminology",
 ];
 
-/// A folder that contains other things than a data folder does.
+/// The error for a folder that contains other things than a data folder does.
 #[derive(Debug, thiserror::Error)]
 #[error("{} holds no lake but other things ({entry}); name an empty folder or a new one", folder.display())]
 pub struct ForeignFolder {
@@ -26,19 +27,19 @@ pub struct ForeignFolder {
     entry: String,
 }
 
-/// The state in which a folder was found.
+/// The state of a folder before a lake was made in it.
 #[derive(Debug)]
 pub enum Before {
-    /// It has a lake, or parts of one.
+    /// The folder had a lake, or parts of one, or it could not be read.
     Lake,
-    /// It did not exist.
+    /// The folder did not exist.
     Missing,
-    /// It had these entries.
+    /// The folder had no lake. It had entries with these names.
     Without(Vec<OsString>),
 }
 
 impl Before {
-    /// Inspects a folder, and refuses one with other contents.
+    /// Looks at a folder. Returns an error if it contains other things than a data folder does.
     pub fn look(data: &Path) -> Result<Before, ForeignFolder> {
         let entries = match std::fs::read_dir(data) {
             Ok(entries) => entries,
@@ -61,7 +62,7 @@ impl Before {
         }
     }
 
-    /// Removes the lake that was made since, if nothing was stored in it.
+    /// Removes the lake that was made since, if nothing was stored in it: every entry that was not there before.
     pub fn restore(&self, data: &Path) {
         let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
         let before = match self {
@@ -73,7 +74,7 @@ impl Before {
         let entries = std::fs::read_dir(data).into_iter().flatten().flatten();
         for entry in entries.filter(|entry| !before.contains(&entry.file_name())) {
             let path = entry.path();
-            // An empty lake may remain. It does no harm.
+            // If an entry cannot be removed, an empty lake may remain. It does no harm.
             let _ = if path.is_dir() {
                 std::fs::remove_dir_all(&path)
             } else {
@@ -83,7 +84,8 @@ impl Before {
         self.sweep(data);
     }
 
-    /// Removes the mark that a writer wrote at its end, after the catalog was removed.
+    /// If the catalog was removed, removes the mark that a writer has written since, and the folder if it did not
+    /// exist before.
     pub fn sweep(&self, data: &Path) {
         if matches!(self, Before::Lake) || data.join("catalog.sqlite").exists() {
             return;

@@ -1,5 +1,5 @@
-//! A check of the other parts of a data folder: the service's store, terminology and plans. [`crate::lake::check`]
-//! checks the lake itself.
+//! Checks the other parts of a data folder: the service's store, terminology and plans. [`crate::lake::check`] checks
+//! the lake itself.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use crate::consent::{Error, STORE_FILE, check_store};
 use crate::plans::PlanTables;
 use crate::terminology::Terminology;
 
-/// A fault in another part of the folder.
+/// A fault in a part of the folder that is not the lake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
     /// The file or folder with the fault.
     pub path: PathBuf,
-    /// The fault, as a clause.
+    /// The fault, as a text for a message.
     pub problem: String,
 }
 
-/// Opens and reads the other parts of the folder, and returns their faults. Changes nothing.
+/// Opens and reads the parts of the folder that are not the lake, and returns their faults. Changes nothing.
 pub fn check_beside(data: &Path) -> Result<Vec<Beside>, Error> {
     let of_store = check_store(data)?.into_iter().map(|problem| Beside {
         path: data.join(STORE_FILE),
@@ -24,7 +24,7 @@ pub fn check_beside(data: &Path) -> Result<Vec<Beside>, Error> {
     });
     let terminology = Terminology::open(data, None).and_then(|codes| codes.warm());
     let plans = PlanTables::open(data).and_then(|plans| plans.warm());
-    // Each error names its file.
+    // The text of each error names its file.
     let of_terminology = terminology.err().map(|error| Beside {
         path: data.join("terminology"),
         problem: error.to_string(),

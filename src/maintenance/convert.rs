@@ -1,4 +1,5 @@
-//! Seals or unseals a lake from beginning to end, step by step, so that others can read and write it in between.
+//! Seals or unseals a lake from beginning to end, step by step, so that other processes can read and write it in
+//! between.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::sync::empty_spool;
 /// The pause between two steps. In this time other processes notice the new files, and waiting writers begin.
 const PAUSE: Duration = REFRESH.saturating_add(Duration::from_millis(500));
 
-/// Why a conversion stopped. The lake is consistent, and the same conversion continues from here.
+/// The reason why a conversion stopped. The lake is consistent, and the next conversion to the same kind continues.
 #[derive(Debug)]
 pub enum ConvertError<E> {
     /// The caller could not get a writer.
@@ -18,8 +19,8 @@ pub enum ConvertError<E> {
     Step(LakeError),
 }
 
-/// Runs the steps of a conversion. `writer` returns the writer for one step. Calls `progress` after each step except
-/// the last.
+/// Runs the steps of a conversion. Calls `writer` before each step to get a writer, and `progress` after each step
+/// except the last. At the end of sealing it also removes files that ended syncs have left in clear.
 pub fn convert<E>(
     mut conversion: Conversion,
     mut writer: impl FnMut() -> Result<LakeWriter, E>,

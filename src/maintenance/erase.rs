@@ -1,7 +1,8 @@
 //! Erases one person's imported records from the lake, ends the tokens that the service issued for them, and signs a
 //! receipt.
 //!
-//! The records of a patient's consent are not erased here. They are erased with the consent (`sync::erase`).
+//! Records that the syncs of a patient's consent stored are not erased here. They are erased with the consent
+//! (`sync::erase`).
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -29,27 +30,27 @@ pub struct PersonErasure {
 /// The result of an erasure of a person.
 #[derive(Debug)]
 pub struct PersonErased {
-    /// The erased rows of the lake, and the remains, as clauses without duplicates.
+    /// What was erased from the lake. `left` also has what remains in the service's store, each text once.
     pub erased: Erased,
-    /// How many consents of the operator ended, with their tokens.
+    /// The number of the operator's consents that ended, with their tokens.
     pub consents: u64,
-    /// The receipt, if nothing remains. An error here does not undo the erasure.
+    /// The receipt. `None` if something remains. If the receipt is an error, the records are erased nevertheless.
     pub receipt: Option<Result<String, Box<dyn Error>>>,
 }
 
-/// Records that stay although they name the person or belong to the person.
+/// Records that an erasure leaves, although they name the person or belong to the person.
 #[derive(Debug, Default)]
 pub struct Staying {
-    /// Resources that name the person but are not filed under one person, by type.
+    /// The number of resources that refer to the person but are not filed under one person, by type.
     pub named: Vec<(&'static str, u64)>,
-    /// Records that the syncs of a patient's consent stored.
+    /// The number of records of the person that the syncs of a consent stored.
     pub synced: u64,
-    /// The types with a file that cannot be read.
+    /// The types with a file that cannot be read, so that their records are not counted.
     pub unread: Vec<&'static str>,
 }
 
 impl PersonErasure {
-    /// The erasure of a person's records, requested now.
+    /// Prepares the erasure of a person's records, requested now.
     pub fn new(data: &Path, lake: &Lake, mode: Mode, application: &str, patient: &str) -> PersonErasure {
         PersonErasure {
             data: data.to_owned(),
@@ -68,7 +69,7 @@ impl PersonErasure {
         }
     }
 
-    /// The resources that would be erased, by type. Erases nothing.
+    /// Counts the resources that would be erased, by type. Erases nothing.
     pub fn counts(&self) -> Result<Vec<(&'static str, u64)>, ScanError> {
         let snapshot = self.lake.snapshot();
         let scope = self.scope(Some(Arc::new(self.intent.patient.clone())));
@@ -81,7 +82,7 @@ impl PersonErasure {
     }
 
     /// Erases the records. Calls `finished` for each interrupted erasure of another person that the writer has
-    /// finished. `None` if the person has no records.
+    /// finished. Returns `None` if there was nothing to erase, nothing remains, and no consent ended.
     pub fn run(
         &self,
         writer: &mut LakeWriter,
@@ -116,7 +117,8 @@ impl PersonErasure {
         }))
     }
 
-    /// The records that stay. `going` rows of the person still exist and will be erased.
+    /// Counts the records that stay. `going` is the number of the person's resources that will be erased but are
+    /// still there.
     pub fn staying(&self, going: u64) -> Staying {
         let snapshot = self.lake.snapshot();
         let scope = self.scope(None);
@@ -145,8 +147,8 @@ impl PersonErasure {
         })
     }
 
-    /// Ends the tokens for the person's imported records. Returns how many consents ended, and the remains in the
-    /// service's store, as clauses.
+    /// Ends the operator's consents for the person's imported records, and their tokens. Returns how many consents
+    /// ended, and a text for each part of the service's store in which bytes may remain.
     fn end_tokens(&self) -> (u64, Vec<String>) {
         let forgotten = Store::open_existing(&self.data, Clock::System).and_then(|store| {
             let Intent { application, mode, .. } = &self.intent;
@@ -169,7 +171,8 @@ impl PersonErasure {
         }
     }
 
-    /// Returns the result of interrupted erasures of this person, and reports those of other people.
+    /// Returns the result of interrupted erasures of this person that the writer has continued. Calls `finished` for
+    /// the completed ones of other people.
     fn resumed(&self, writer: &LakeWriter, mut finished: impl FnMut(&Intent)) -> Erased {
         let mut own = Erased::default();
         for (other, erased) in writer.resumed() {
@@ -182,7 +185,7 @@ impl PersonErasure {
         own
     }
 
-    /// Signs and stores the receipt.
+    /// Searches the service's store for the erased ids, and signs and stores the receipt.
     fn receipt(&self, writer: &mut LakeWriter, lake: Evidence) -> Result<String, Box<dyn Error>> {
         let intents = std::slice::from_ref(&self.intent);
         let store = Store::open(&self.data, Clock::System)?;
@@ -199,7 +202,7 @@ impl PersonErasure {
     }
 }
 
-/// Why no records are erased, or why their erasure cannot be proved.
+/// The reason why no records are erased, or why their erasure cannot be proved.
 #[derive(Debug, thiserror::Error)]
 pub enum PersonErasureError {
     /// The lake returned an error. No records are erased.

@@ -1,8 +1,8 @@
 //! Maintenance of a data folder: the background work of a server for its lake, and the operations that operators run on
 //! a whole folder.
 //!
-//! This room orders the operations of `lake`, `consent` and the tables beside them. `lake` decides how a file is
-//! merged, erased or sealed. `cli` decides what commands print.
+//! This module decides the order of operations of `lake`, `consent` and the tables beside them. `lake` decides how a
+//! file is merged, erased or sealed. `cli` decides what commands print.
 
 mod before;
 mod check;

@@ -13,7 +13,7 @@ use crate::lake::{Lake, LakeError};
 
 /// The interval of checks for new commits.
 const COMMIT_POLL: Duration = Duration::from_secs(20);
-/// The maximum time between two passes without commits. Files may have expired in this time.
+/// The maximum time between two passes. Even without commits, files may expire in this time.
 const AT_LEAST: Duration = Duration::from_secs(600);
 /// The pause between two merges, in which other processes can take the lake's lock.
 const YIELD: Duration = Duration::from_millis(200);
@@ -21,18 +21,18 @@ const YIELD: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_millis(50);
 /// The interval of checks whether the processors are still busy.
 const BUSY_POLL: Duration = Duration::from_millis(2);
-/// How files are merged.
+/// The options for merging files.
 const OPTIONS: CompactOptions = CompactOptions::new(Effort::Thrifty);
 
-/// The running upkeep. Dropping it prevents further work.
+/// The thread of the upkeep. Dropping this ends the thread after its present step.
 pub struct Upkeep {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Upkeep {
-    /// Starts the thread. A step of reading ahead waits while `busy` returns `true`, but only for a short time. Merges
-    /// and removals do not wait for `busy`.
+    /// Starts the thread. While `busy` returns `true`, a step of reading ahead waits for a short time. Merges and
+    /// removals do not wait.
     pub fn start(lake: Lake, busy: impl Fn() -> bool + Send + 'static) -> std::io::Result<Upkeep> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
@@ -45,7 +45,8 @@ impl Upkeep {
 
 impl Drop for Upkeep {
     fn drop(&mut self) {
-        // Do not wait for a merge in progress. The next writer removes its files.
+        // Do not wait for a merge in progress. If the process ends during a merge, the next writer moves its files
+        // aside.
         self.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
     }
@@ -55,7 +56,8 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let mut seen = None;
     let mut last = Instant::now();
     let mut failures = 0;
-    // An unreadable file is tried again and reported at intervals, because somebody may have repaired it.
+    // At intervals begin a new compaction, which tries unreadable files again and reports them: somebody may have
+    // repaired them.
     let (mut compaction, mut begun) = (Compaction::new(OPTIONS), Instant::now());
     while !stop.load(Ordering::Relaxed) {
         let state = |lake: &Lake| {
@@ -83,7 +85,8 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     }
 }
 
-/// The wait after this many consecutive failures: a broken file may stay broken until somebody repairs it.
+/// Returns the wait before the next pass after this many consecutive failures. It grows, because a broken file may
+/// stay broken until somebody repairs it.
 fn delay(failures: u32) -> Duration {
     match failures {
         0 => Duration::ZERO,
@@ -107,13 +110,13 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
             let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::debug!(files = done.files, row_groups = done.row_groups, millis, "files opened");
         }
-        // Rows of this snapshot were erased in the meantime. The next request opens the new files.
+        // Files of this snapshot were replaced by an erasure meanwhile. The next request opens the new files.
         Err(_) if lake.erased_since(erasures) => {}
         Err(error) => tracing::warn!(%error, "a file of the lake could not be opened"),
     }
 }
 
-/// Drops caches of replaced files and snapshots.
+/// Drops caches of replaced files and snapshots, and logs how much stays in memory.
 fn release(lake: &Lake) {
     lake.release();
     let kept = lake.memory();
@@ -121,7 +124,7 @@ fn release(lake: &Lake) {
     tracing::debug!(bytes, files, people, rows, "kept in memory");
 }
 
-/// One pass: merges files if necessary, then removes expired ones.
+/// Does one pass: merges files if necessary, then removes expired files.
 fn tidy(lake: &Lake, compaction: &mut Compaction, stop: &AtomicBool) -> Result<(), LakeError> {
     loop {
         let mut writer = lake.writer()?;

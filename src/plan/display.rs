@@ -1,4 +1,4 @@
-//! Plans as text for people.
+//! Formats plans as text for people.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,28 +9,28 @@ use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use super::planner::Planned;
 use crate::lake::scan::{LakeScanExec, SeenScan};
 
-/// A physical plan as text, with the metrics of its run.
+/// Returns a physical plan as text, with the metrics of its run and without keys of records.
 pub fn plan_text(plan: &dyn ExecutionPlan) -> String {
     let text = DisplayableExecutionPlan::with_metrics(plan).indent(false).to_string();
     let text = text.replace(", metrics=[]\n", "\n");
     operators(&text).map(without_keys).collect()
 }
 
-/// The scans of a plan that have run: files, row groups, pages and rows read and skipped and why, bytes by leaf, times.
-/// The reasons are known only if the tables are watched.
+/// Returns what each scan in a plan has read and skipped: files, row groups, pages and rows, bytes by leaf, and times.
+/// Scans that have not run are left out. The reasons for skipping are known only if a `Watch` watches the tables.
 pub fn scans_of(plan: &dyn ExecutionPlan) -> Vec<SeenScan> {
     let own = plan.downcast_ref::<LakeScanExec>().and_then(LakeScanExec::seen);
     let below = plan.children().into_iter().flat_map(|child| scans_of(child.as_ref()));
     own.into_iter().chain(below).collect()
 }
 
-/// The same as text.
+/// Returns the result of [`scans_of`] as text.
 pub fn scans_text(plan: &dyn ExecutionPlan) -> String {
     scans_of(plan).iter().map(SeenScan::to_string).collect()
 }
 
-/// The operators of a plan's text, one at a time. A sort's filter may contain line breaks. Such an operator ends
-/// with its metrics.
+/// Splits the text of a plan into its operators. An operator is usually one line. The filter of a sort may contain line
+/// breaks, so a sort with a filter ends with the line of its metrics.
 fn operators(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let line = text.find('\n').map_or(text.len(), |at| at + 1);
@@ -60,19 +60,20 @@ impl fmt::Display for Planned {
 }
 
 impl Planned {
-    /// The plan and, after a run, what its scans have read.
+    /// Returns the plan as text, followed by what its scans have read if the plan has run.
     pub fn explained(&self) -> String {
         format!("{self}{}", scans_text(self.physical.as_ref()))
     }
 }
 
-/// A line of a plan without the dynamic filter of a sort. The filter holds keys of records, which readers of the plan
-/// may not be allowed to see.
+/// Removes the dynamic filter of a sort from the text of one operator. The filter holds keys of records, which readers
+/// of the plan may not be allowed to see.
 fn without_keys(line: &str) -> Cow<'_, str> {
     let Some((plan, rest)) = line.split_once(FILTER).filter(|_| is_sort(line)) else {
         return Cow::Borrowed(line);
     };
-    // Keys may contain any text, but metrics never contain the text that begins them.
+    // Keys may contain any text, even the text that begins the metrics. Metrics never contain this text, so they begin
+    // at its last occurrence.
     match rest.rsplit_once(METRICS) {
         Some((_, metrics)) => Cow::Owned(format!("{plan}, metrics=[{metrics}")),
         None => Cow::Owned(format!("{plan}\n")),

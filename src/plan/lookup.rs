@@ -19,15 +19,15 @@ use datafusion::physical_plan::{
 };
 use futures::stream;
 
-/// Finds a few rows.
+/// Finds a few rows without a scan.
 pub trait Lookup: Any + fmt::Debug + Send + Sync {
-    /// The name of the lookup in plans.
+    /// Returns the name of the lookup in the text of a plan.
     fn label(&self) -> &str;
 
-    /// The columns of the rows.
+    /// Returns the schema of the rows.
     fn schema(&self) -> SchemaRef;
 
-    /// The rows.
+    /// Finds the rows.
     fn rows(&self) -> Result<RecordBatch>;
 }
 
@@ -40,7 +40,7 @@ pub struct LookupExec {
 }
 
 impl LookupExec {
-    /// The rows that a lookup finds.
+    /// Creates an operator that yields the rows of this lookup.
     pub fn new(lookup: Arc<dyn Lookup>) -> LookupExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(lookup.schema()),
@@ -55,7 +55,7 @@ impl LookupExec {
         }
     }
 
-    /// The lookup that the operator runs.
+    /// Returns the lookup that the operator runs.
     pub fn lookup(&self) -> &dyn Lookup {
         self.lookup.as_ref()
     }

@@ -1,8 +1,8 @@
-//! Plans: the planner with the few rules that our plans need, the operators that DataFusion does not have, and the
-//! threads and the memory that plans share.
+//! The planner with the few rules that the engine's plans need, the operators that DataFusion lacks, and the threads
+//! and the memory that all plans share.
 //!
-//! It knows tables of `lake::scan` and ids. It does not know searches or views, which add their own operators. The
-//! builder of a plan defines what ids mean for a row.
+//! This module knows the tables of `lake::scan` and sets of ids. It does not know searches or views; they add operators
+//! of their own. The caller who builds a semi-join decides which rows match an id (`Link`).
 
 mod child;
 mod display;

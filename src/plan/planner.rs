@@ -1,8 +1,8 @@
-//! Turns logical plans over tables into physical ones, with only those rules of DataFusion that such plans need.
+//! Turns logical plans over tables into physical ones, with only those rules of DataFusion that these plans need.
 //!
-//! This program builds the plans: one table, filters for the scan, an order, a limit, an aggregate, and its own
-//! operators. They have no subqueries, windows or constants to fold, and each rule that looks for these costs time in
-//! every request.
+//! The engine itself builds these plans. A plan reads a table, and may have filters, a sort, a limit, an aggregate and
+//! the engine's own operators. It has no subqueries, no window functions and no constants to fold. DataFusion's rules
+//! for these are left out, because each rule costs time in every request.
 
 use std::sync::Arc;
 
@@ -28,39 +28,39 @@ use super::memory::runtime;
 use super::ordered_limit::Ordered;
 use super::top_k::PushDownTopK;
 
-/// Plans logical nodes that DataFusion does not have as operators.
+/// A planner for logical nodes that DataFusion cannot plan itself.
 pub type Operator = Arc<dyn ExtensionPlanner + Send + Sync>;
 
-/// Plans queries of tables, on any number of threads at once. Clones share it.
+/// Plans queries over tables. Several threads may use a planner at once. Clones of a planner share one session.
 #[derive(Clone)]
 pub struct Planner {
     state: Arc<SessionState>,
     context: Arc<TaskContext>,
 }
 
-/// A plan, ready to run.
+/// A query with its logical and its physical plan, ready to run.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The logical plan, with the filters that scans apply.
+    /// The optimized logical plan, in which the filters are in the scans.
     pub logical: LogicalPlan,
     /// The physical plan.
     pub physical: Arc<dyn ExecutionPlan>,
 }
 
 impl Planner {
-    /// A planner whose scans have as many partitions as there are processors, or at most the given number. It knows the
-    /// operators of this room and the given ones.
+    /// Creates a planner. Its scans have at most `partitions` partitions. With `None`, they have at most as many as
+    /// there are processors. The planner knows `OrderedLimit` and the given operators.
     pub fn new(partitions: Option<usize>, mut operators: Vec<Operator>) -> Planner {
         let mut config = SessionConfig::new();
         if let Some(partitions) = partitions {
             config = config.with_target_partitions(partitions);
         }
-        // In these plans, a filter is above its scan and a projection is on top. So one pass moves both to their final
-        // place.
+        // In these plans a filter is directly above its scan, and a projection is at the top. So one pass of the rules
+        // is enough to move both into the scan.
         let options = config.options_mut();
         options.optimizer.max_passes = 1;
-        // The scan decides its number of partitions by its rows. Repartitioning the batches would cost more than it
-        // gains.
+        // A scan chooses its number of partitions by its number of rows. Repartitioning its batches would cost more
+        // than it gains.
         options.optimizer.enable_round_robin_repartition = false;
         let logical: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
             vec![Arc::new(PushDownFilter::new()), Arc::new(OptimizeProjections::new())];
@@ -70,7 +70,7 @@ impl Planner {
             Arc::new(CombinePartialFinalAggregate::new()),
             Arc::new(OutputRequirements::new_remove_mode()),
             Arc::new(PushDownTopK),
-            // Passes a sort's current bound to the scan.
+            // Passes the current bound of a sort with a limit down to the scan.
             Arc::new(FilterPushdown::new_post_optimization()),
         ];
         operators.push(Arc::new(Ordered));
@@ -89,7 +89,7 @@ impl Planner {
         }
     }
 
-    /// Plans a query.
+    /// Optimizes a logical plan and creates its physical plan.
     pub async fn plan(&self, plan: &LogicalPlan) -> Result<Planned> {
         let logical = self.state.optimize(plan)?;
         let planner = self.state.query_planner();
@@ -97,18 +97,18 @@ impl Planner {
         Ok(Planned { logical, physical })
     }
 
-    /// The session, for callers that get a scan from a table provider themselves.
+    /// Returns the session, for callers that call `TableProvider::scan` themselves.
     pub fn state(&self) -> &SessionState {
         &self.state
     }
 
-    /// The context in which plans run.
+    /// Returns the context in which plans run.
     pub fn context(&self) -> Arc<TaskContext> {
         self.context.clone()
     }
 }
 
-/// DataFusion's planner with our operators.
+/// DataFusion's physical planner, extended with the planners of other operators.
 struct WithOperators(DefaultPhysicalPlanner);
 
 #[async_trait]

@@ -1,4 +1,5 @@
-//! A rule that tells a scan about the sort above it, so that the scan skips rows that the sort cannot keep.
+//! An optimizer rule that tells a scan about the sort with a limit above it. The scan then skips rows that the sort
+//! cannot return.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceCh
 use super::semi_join::SemiJoinExec;
 use crate::lake::scan::LakeScanExec;
 
-/// Tells a scan how many rows the sort above it keeps, and by which keys.
+/// Tells a scan how many rows the sort above it returns, and the first key of the sort.
 #[derive(Debug)]
 pub struct PushDownTopK;
 
@@ -44,8 +45,8 @@ impl PhysicalOptimizerRule for PushDownTopK {
     }
 }
 
-/// The plan with a scan that knows the sort. The scan is the plan itself, or in the left side of semi-joins. `None` if
-/// the plan has no such scan.
+/// Returns a copy of a plan whose scan knows the sort. The scan is the plan itself, or is below the left sides of
+/// semi-joins. Returns `None` if the plan has another form.
 fn told(rows: &Arc<dyn ExecutionPlan>, key: &PhysicalSortExpr, fetch: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = rows.downcast_ref::<LakeScanExec>() {
         return Ok(Some(Arc::new(scan.with_top_k(key, fetch))));

@@ -1,9 +1,9 @@
-//! Maps a publication's columns to fields, although their names differ from year to year.
+//! Finds the columns of a publication by their headings, which differ from year to year.
 
 use super::publication::{Publication, heading};
 use crate::published::CsvTable;
 
-/// The stored facts of a plan or contract besides its id and areas, in the order of the table's columns.
+/// The stored facts about a plan or contract besides its id and areas, in the order of the table's columns.
 pub(super) const FIELDS: [&str; 16] = [
     "name",
     "organization",
@@ -23,7 +23,7 @@ pub(super) const FIELDS: [&str; 16] = [
     "postal_code",
 ];
 
-/// Numbers of fields.
+/// The indexes of the facts in `FIELDS`.
 pub(super) mod field {
     pub(in crate::plans) const NAME: usize = 0;
     pub(in crate::plans) const ORGANIZATION: usize = 1;
@@ -43,7 +43,7 @@ pub(super) mod field {
     pub(in crate::plans) const POSTAL_CODE: usize = 15;
 }
 
-/// The columns of one file, by index.
+/// The indexes of the columns in one file.
 pub(super) struct Columns {
     pub(super) contract: Option<usize>,
     pub(super) plan: Option<usize>,
@@ -51,9 +51,9 @@ pub(super) struct Columns {
     pub(super) year: Option<usize>,
     pub(super) state: Option<usize>,
     pub(super) county: Option<usize>,
-    /// The column that has an asterisk if only employers offer the plan.
+    /// The column that has an asterisk if the plan is only for groups of employees.
     pub(super) employers: Option<usize>,
-    /// For each field, the columns whose texts are joined, and the separator.
+    /// For each fact the columns whose texts are joined, and the text between them.
     fields: [(Vec<usize>, &'static str); FIELDS.len()],
 }
 
@@ -71,8 +71,8 @@ impl Columns {
         let one = |found: Option<usize>| (Vec::from_iter(found), " ");
         let marketing = any(&["ORGANIZATION MARKETING NAME"]);
         let plain = any(&["ORGANIZATION NAME"]);
-        // In earlier years, the Landscape has the organization's name under a heading that another publication uses for
-        // the legal name. Members know the organization by this name.
+        // In earlier years, the Landscape has the name that members know under the heading ORGANIZATION NAME. Another
+        // publication uses this heading for the legal name.
         let is_legal = marketing.is_some() || publication == Publication::ServiceArea;
         let (organization, legal) = if is_legal {
             (marketing, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"]).or(plain))
@@ -116,7 +116,7 @@ impl Columns {
         }
     }
 
-    /// A field of the row.
+    /// Returns a fact about the plan or contract of the current row. Empty if the row does not have it.
     pub(super) fn field(&self, table: &CsvTable<'_>, field: usize) -> String {
         let (columns, between) = &self.fields[field];
         let texts: Vec<String> = columns

@@ -1,61 +1,61 @@
-//! Why plans are refused.
+//! Why files of plans are refused.
 
 use super::publication::Publication;
 use crate::published::PublishedError;
 
-/// Why plans are refused.
+/// Why files of plans are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PlansError {
     /// A file, or a table beside the lake, cannot be found or read.
     #[error(transparent)]
     Published(#[from] PublishedError),
-    /// Neither the file nor its name states the year of its plans.
+    /// The year of the plans is unknown: neither the file nor its name states it.
     #[error("{name}: neither the file nor its name tells the year of its plans; give it by --year")]
     NoYear {
-        /// The file.
+        /// The path of the file.
         name: String,
     },
-    /// There is no Medicare Advantage plan in the files.
+    /// The files have no Medicare Advantage plan or contract.
     #[error("{name}: holds no Medicare Advantage plans (contracts H, R or E); is it cut off?")]
     NoPlans {
-        /// The file.
+        /// The path of the file, or of several files.
         name: String,
     },
-    /// Only CMS's enrollment file was given.
+    /// Only CMS's enrollment file was given, which has no facts about plans.
     #[error(
         "{name}: tells where members live, not where plans are offered; nothing of it is used. Give CPSC_Contract_Info, the \
          Landscape, or MA_Cnty_SA for areas"
     )]
     Enrollment {
-        /// The file.
+        /// The path of the file.
         name: String,
     },
-    /// Two files of one command have the same content.
+    /// Two files of one command have the same publication and year, and it is not a publication of several files.
     #[error("{one} and {other} both hold the {publication} of {year}; load one of them")]
     Twice {
-        /// A file.
+        /// The path of one file.
         one: String,
-        /// The other file.
+        /// The path of the other file.
         other: String,
-        /// The publication.
+        /// The publication of both.
         publication: Publication,
         /// The year of both.
         year: i32,
     },
-    /// A table has more rows or text than the limit.
+    /// A table has more rows, areas or text than the limit.
     #[error("{name}: has more than {limit} {what}")]
     TooLarge {
-        /// The file.
+        /// The path of the file.
         name: String,
-        /// The maximum number.
+        /// The limit.
         limit: usize,
-        /// What there are too many of.
+        /// What there is too much of.
         what: &'static str,
     },
 }
 
 impl PlansError {
-    /// Whether the input is wrong. Otherwise the machine or the stored data has a fault.
+    /// Whether the given files are to blame, and not the stored tables or another process.
     pub fn is_of_input(&self) -> bool {
         match self {
             PlansError::Published(error) => error.is_of_input(),

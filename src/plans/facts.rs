@@ -1,21 +1,21 @@
-//! The facts about a plan.
+//! The facts about a plan that an answer contains.
 
 /// The facts that CMS publishes about a plan of a year.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// The plan's name.
     pub name: Option<String>,
-    /// Its names in other publications of the year.
+    /// Other names of the plan, from other publications of the year.
     pub aliases: Vec<String>,
-    /// The organization that offers it, by the name that members know.
+    /// The name of the organization that offers the plan, as members know it.
     pub organization: Option<String>,
-    /// The organization's parent.
+    /// The name of the organization's parent.
     pub parent: Option<String>,
     /// The kind of plan, such as `HMO`.
     pub kind: Option<String>,
-    /// Where it is offered, in the order of states and counties.
+    /// Where the plan is offered, in the order of states and counties.
     pub areas: Vec<Area>,
-    /// Its monthly cost.
+    /// The monthly premium.
     pub premium: Option<Premium>,
     /// CMS's contact for the contract.
     pub contact: Option<Contact>,
@@ -24,14 +24,14 @@ pub struct Plan {
 /// A state or a county.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Area {
-    /// The postal code of the state, or its name if the code is unknown.
+    /// The postal code of the state. If the state is unknown: its name in the file.
     pub state: String,
-    /// The county. `None` for the whole state.
+    /// The name of the county. `None` for the whole state.
     pub county: Option<String>,
 }
 
 impl Area {
-    /// `Cook, IL`, or the name of a state.
+    /// Returns a text such as `Cook, IL`, or the name of the state.
     pub fn name(&self) -> String {
         match &self.county {
             Some(county) => format!("{county}, {}", self.state),
@@ -40,7 +40,7 @@ impl Area {
     }
 }
 
-/// Monthly premiums in dollars, as decimals.
+/// The monthly premium in dollars. Amounts are decimals, such as `25.50`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Premium {
     /// The premium of Part C and Part D together.
@@ -54,20 +54,20 @@ pub struct Premium {
 /// CMS's contact for a contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contact {
-    /// A person's name.
+    /// The name of a person.
     pub name: Option<String>,
     /// The person's function.
     pub title: Option<String>,
-    /// A telephone number.
+    /// The telephone number.
     pub phone: Option<String>,
-    /// An address for mail.
+    /// The e-mail address.
     pub email: Option<String>,
-    /// Street and number.
+    /// The street and the number.
     pub street: Option<String>,
     /// The city.
     pub city: Option<String>,
-    /// The postal code of the state.
+    /// The postal code of the state, such as `IL`.
     pub state: Option<String>,
-    /// The postal code.
+    /// The postal code of the address.
     pub postal_code: Option<String>,
 }

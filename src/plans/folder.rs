@@ -1,4 +1,5 @@
-//! `DIR/plans`: tables of plans beside the lake, one for each year and publication, and the list of the current ones.
+//! The folder `DIR/plans`: tables of plans beside the lake, one for each year and publication, and the list of the
+//! current ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,15 +15,15 @@ use super::publication::Publication;
 use super::table::{self, Table};
 use crate::published::{Locked, PublishedError, ReadOnce, Shrink, TableFolder, shrinks};
 
-/// The layout version of the folder. A change that an older program would misread raises it.
+/// The version of the folder's layout. It is raised with each change that an earlier program would misread.
 const LAYOUT: u32 = 1;
 
-/// A table beside the lake, as the list has it.
+/// The entry of a table in the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableEntry {
-    /// The calendar year of its plans.
+    /// The calendar year of the plans.
     pub year: i32,
-    /// The publication from which it was made.
+    /// The publication from which the table was made.
     pub publication: Publication,
     /// The file's name in the folder.
     pub file: String,
@@ -30,25 +31,25 @@ pub struct TableEntry {
     pub plans: u64,
     /// The number of pairs of a row and a state or county.
     pub areas: u64,
-    /// The file's size.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// CRC-32 of the file.
+    /// The CRC-32 of the file.
     pub checksum: u32,
-    /// CMS's files.
+    /// The names of CMS's files from which the table was made.
     pub sources: Vec<String>,
-    /// When it was loaded.
+    /// When the table was loaded, as an RFC 3339 time.
     pub loaded: String,
 }
 
-/// The list of current files.
+/// The list of the current tables.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct List {
     layout: u32,
-    /// The tables, by year and publication.
+    /// The tables in the order of year and publication.
     pub tables: Vec<TableEntry>,
 }
 
-/// A table's file, read at its first use.
+/// A table of the list. Its file is read when it is first used.
 #[derive(Debug)]
 pub(super) struct Stored {
     folder: TableFolder,
@@ -65,23 +66,23 @@ impl Stored {
         self.entry.publication
     }
 
-    /// The table. `None` if its file cannot be read. It tries again after a while.
+    /// Returns the table. `None` if its file cannot be read. After a pause, a later call tries again.
     pub(super) fn table(&self) -> Option<Arc<Table>> {
         self.table.get(Instant::now(), || read(&self.folder, &self.entry))
     }
 
-    /// Reads the table, unless it was read before.
+    /// Reads the table now if that was not done yet.
     pub(super) fn read(&self) -> Result<(), PublishedError> {
         self.table.read(|| read(&self.folder, &self.entry))
     }
 }
 
-/// The folder of plans of a lake.
+/// The folder of plans beside a lake.
 #[derive(Debug)]
 pub struct Folder(TableFolder);
 
 impl Folder {
-    /// The folder of the lake in `data`. It need not exist.
+    /// Returns the folder for the lake in `data`. It need not exist.
     pub fn new(data: &Path) -> Folder {
         Folder(TableFolder::new(data, "plans"))
     }
@@ -90,14 +91,14 @@ impl Folder {
         &self.0
     }
 
-    /// The list. Empty without a folder.
+    /// Reads the list. It is empty if there is no folder.
     pub fn list(&self) -> Result<List, PlansError> {
         Ok(list(&self.0)?)
     }
 
-    /// Stores tables beside the lake. Each replaces the table of its year and publication. Other tables stay. If a new
-    /// table lacks more than a tenth of the plans of the replaced one, nothing is stored, except with `Shrink::Taken`.
-    /// Returns the stored tables.
+    /// Stores tables beside the lake, and returns their entries. Each replaces the table of the same year and
+    /// publication. Other tables stay. With [`Shrink::Refused`], nothing is stored if a new table lacks more than a
+    /// tenth of the rows of the one that it replaces.
     pub fn store(&self, loaded: &Loaded, shrink: Shrink) -> Result<Vec<TableEntry>, PlansError> {
         let folder = self.0.lock()?;
         let mut list = self.list()?;
@@ -122,8 +123,9 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Refuses a table that lacks many rows of the stored one. A file that was cut off at the end of a line looks
-    /// complete, and so does one half of a split file. A damaged stored table may always be replaced.
+    /// Refuses a table that lacks more than a tenth of the rows of the stored one. A file that was cut off at the end
+    /// of a line looks complete, and one half of a split file does, too. If the stored table is damaged, it may be
+    /// replaced.
     fn compare(&self, entry: &TableEntry, one: &LoadedTable) -> Result<(), PublishedError> {
         let Ok(before) = read(&self.0, entry) else {
             return Ok(());
@@ -159,7 +161,7 @@ impl Folder {
     }
 }
 
-/// The tables of the current list. Reuses tables of `before`.
+/// Returns the tables of the current list. Tables that are in `before` are reused, so their files are not read again.
 pub(super) fn stored(folder: &TableFolder, before: &[Arc<Stored>]) -> Result<Vec<Arc<Stored>>, PublishedError> {
     let known: FxHashMap<&str, &Arc<Stored>> = before.iter().map(|one| (one.entry.file.as_str(), one)).collect();
     let tables = list(folder)?.tables.into_iter();

@@ -1,4 +1,4 @@
-//! Turns CMS's files into tables.
+//! Reads CMS's files and makes tables of them.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -12,26 +12,27 @@ use super::states;
 use super::table::{Builder, Table};
 use crate::published::{self, CsvTable, Part, PublishedError, decode, name};
 
-/// A loaded publication of a year.
+/// The table made from a publication of a year.
 #[derive(Debug)]
 pub struct LoadedTable {
     /// The calendar year of the plans.
     pub year: i32,
     /// The publication.
     pub publication: Publication,
-    /// CMS's files.
+    /// The names of CMS's files from which the table was made.
     pub sources: Vec<String>,
     pub(super) table: Table,
 }
 
-/// The content of files.
+/// The tables made from the given files.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The tables by year and publication.
+    /// The tables in the order of year and publication.
     pub tables: Vec<LoadedTable>,
 }
 
-/// Reads files, folders and archives. `year` is the year of plans if neither a column nor a name states it.
+/// Reads files, folders and archives. `year` is the year of rows that have none, in place of a year in the file's
+/// name or title. A row that has another year is then an error.
 pub fn load(paths: &[PathBuf], year: Option<i32>) -> Result<Loaded, PlansError> {
     let parts: Vec<Part<Layout>> = published::find(paths, recognise, LOOKED_FOR)?
         .into_iter()
@@ -132,8 +133,8 @@ struct Row {
 }
 
 impl Row {
-    /// `None` for a row about another kind of contract, or without a contract. Counties without plans have such rows
-    /// too.
+    /// Reads the current row. `None` if it has no contract, a contract of another kind, or a plan that is only for
+    /// employers. Counties without plans have such rows.
     fn read(table: &CsvTable<'_>, columns: &Columns) -> Result<Option<Row>, PublishedError> {
         let text = |column: Option<usize>| column.map_or_else(String::new, |column| table.field(column));
         let contract = text(columns.contract).to_ascii_uppercase();
@@ -181,7 +182,7 @@ impl Row {
         };
         let (row, is_new) = builder.row(&self.contract, &self.plan, &self.segment).map_err(full)?;
         if is_new {
-            // The rows of a plan differ only in their county.
+            // All rows of a plan have the same facts. Only the county differs.
             for number in 0..FIELDS.len() {
                 let text = columns.field(table, number);
                 let text = match number {
@@ -205,7 +206,7 @@ impl Row {
     }
 }
 
-/// The year in the title above the header: the first number of 4 digits that can be a year.
+/// Finds the year in the title above the header: the first number of 4 digits from 2000 to 2099.
 fn year_of_title(reader: &mut dyn BufRead) -> Option<i32> {
     let head = decode(reader.fill_buf().ok()?).to_uppercase();
     let title = &head[..head.find("CONTRACT ID")?];

@@ -1,9 +1,9 @@
-//! Medicare Advantage plans as CMS publishes them: names, organizations, areas, premiums and contacts, by calendar
-//! year.
+//! Medicare Advantage plans as CMS publishes them, by calendar year: names, organizations, areas, premiums and
+//! contacts.
 //!
 //! Decides which of CMS's files are read, which facts are stored beside the lake, and how a plan is described. Each
-//! publication of a year is one table, which is always replaced as a whole. An answer combines all tables of the year.
-//! This room fetches nothing.
+//! publication of a year is one table. A load always replaces the whole table. An answer combines all tables of a
+//! year. This module downloads nothing.
 
 mod columns;
 mod error;

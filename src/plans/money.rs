@@ -1,7 +1,7 @@
-//! Amounts in CMS's spreadsheets.
+//! Parses amounts of dollars as CMS's spreadsheets write them.
 
-/// The decimal of `$1,234.00`, `($60.80)`, `-$7.20` or `$-`, which is zero. `None` for a text without digits, such as
-/// `Not Applicable`. An error if the text has digits but is not an amount.
+/// Converts an amount such as `$1,234.00`, `($60.80)`, `-$7.20` or `$-` (zero) into a decimal. `None` if the text has
+/// no digits, such as `Not Applicable`. Returns an error if it has digits and is not an amount.
 pub(super) fn decimal(text: &str) -> Result<Option<String>, ()> {
     let plain: String = text
         .chars()

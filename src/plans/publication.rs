@@ -10,8 +10,8 @@ use crate::published::header;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Publication {
-    /// The Landscape: one row for each plan, segment and county. Until 2024 it has only Medicare Advantage plans, later
-    /// all plans.
+    /// The Landscape: one row for each plan, segment and county. Until 2024 it has only Medicare Advantage plans.
+    /// Later it has all plans.
     Landscape,
     /// The Landscape of special needs plans, until 2024.
     SpecialNeeds,
@@ -25,21 +25,22 @@ pub enum Publication {
     ServiceArea,
 }
 
-/// The kind of a file.
+/// What is recognized in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// A publication that is loaded.
     Read(Publication),
-    /// `CPSC_Enrollment_Info`, which is in the same archive as the contracts and has no facts about plans.
+    /// `CPSC_Enrollment_Info`. It is in the same archive as the contracts and is skipped, because it has no facts
+    /// about plans.
     Enrollment,
 }
 
-/// The message for a file of an unknown publication.
+/// What a file may be, for the message about a file of another kind.
 pub(super) const LOOKED_FOR: &str = "CMS's Landscape of Medicare Advantage plans, of special needs plans and of plans with Part D, \
      CPSC_Contract_Info, MA_Contract_directory and MA_Cnty_SA as CSV, and ZIP archives of these";
 
 impl Publication {
-    /// The publication's name in lists, and in the names of files.
+    /// Returns the publication's name in lists and in the names of files.
     pub fn name(self) -> &'static str {
         match self {
             Publication::Landscape => "landscape",
@@ -51,7 +52,7 @@ impl Publication {
         }
     }
 
-    /// The name of the publication's rows.
+    /// Returns what the rows of the publication's table are called.
     pub fn rows(self) -> &'static str {
         match self {
             Publication::Directory | Publication::ServiceArea => "contracts",
@@ -59,7 +60,8 @@ impl Publication {
         }
     }
 
-    /// Whether the publication consists of several files: split by state, and one for sanctioned plans.
+    /// Whether the publication consists of several files: some are for groups of states, and one is for sanctioned
+    /// plans.
     pub(super) fn is_in_parts(self) -> bool {
         matches!(
             self,
@@ -74,13 +76,13 @@ impl fmt::Display for Publication {
     }
 }
 
-/// The layout of a file that begins with `head`.
+/// Returns the layout of a file that begins with `head`.
 pub(super) fn recognise(head: &[u8], _: bool) -> Option<Layout> {
     let header = header(head, b',', |names| layout(names).is_some())?;
     layout(&header)
 }
 
-/// The layout with these headings.
+/// Returns the layout of a file whose header has these names.
 pub(super) fn layout(names: &[String]) -> Option<Layout> {
     let names: Vec<String> = names.iter().map(|name| heading(name)).collect();
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
@@ -114,14 +116,15 @@ pub(super) fn layout(names: &[String]) -> Option<Layout> {
     (area && !has("PLAN ID")).then_some(Layout::Read(Publication::ServiceArea))
 }
 
-/// A heading without the parts that differ from year to year: line breaks, asterisks and the numbers of footnotes.
+/// Returns a heading without the parts that differ from year to year: line breaks, asterisks and the numbers of
+/// footnotes.
 pub(super) fn heading(name: &str) -> String {
     let words: Vec<&str> = name
         .split(|c: char| c.is_whitespace() || c == '*')
         .filter(|word| !word.is_empty())
         .collect();
     let joined = words.join(" ");
-    // The number in a heading such as `Street Address 2` is not a footnote.
+    // The number in `STREET ADDRESS 2` is not that of a footnote.
     if joined.contains("STREET") {
         return joined;
     }

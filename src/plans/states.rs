@@ -1,8 +1,8 @@
-//! States and territories: postal codes, names, and numbers of counties.
+//! The states and territories of the USA: postal codes, names, and numbers of counties.
 
-/// Postal code, name, and number of counties and county equivalents. Source: the Census Bureau's list of counties,
-/// 2020. For Connecticut, the eight counties before 2022, because CMS uses them. The table has no number for some
-/// territories.
+/// Postal code, name, and number of counties and county equivalents, from the Census Bureau's list of 2020.
+/// Connecticut has the eight counties from before 2022, which CMS still uses. The number is 0 for territories for
+/// which the table has none.
 const STATES: [(&str, &str, usize); 56] = [
     ("AK", "Alaska", 30),
     ("AL", "Alabama", 67),
@@ -62,7 +62,7 @@ const STATES: [(&str, &str, usize); 56] = [
     ("WY", "Wyoming", 23),
 ];
 
-/// The postal code of a state that a file names by code or by name. Any other text stays as it is.
+/// Returns the postal code of a state that a file names by its code or its name. Returns any other text trimmed.
 pub(super) fn code(text: &str) -> &str {
     let text = text.trim();
     let named = |state: &&(&'static str, &str, usize)| {
@@ -73,12 +73,12 @@ pub(super) fn code(text: &str) -> &str {
     STATES.iter().find(named).map_or(text, |state| state.0)
 }
 
-/// The name of a state.
+/// Returns the name of the state with this postal code.
 pub(super) fn name(code: &str) -> Option<&'static str> {
     STATES.iter().find(|state| state.0 == code).map(|state| state.1)
 }
 
-/// Whether this number of counties is all counties of the state.
+/// Whether a state has no more than this number of counties. False if its number of counties is unknown.
 pub(super) fn is_all(code: &str, counties: usize) -> bool {
     let known = STATES.iter().find(|state| state.0 == code);
     known.is_some_and(|state| state.2 > 0 && counties >= state.2)
@@ -96,7 +96,7 @@ mod tests {
         );
         assert_eq!((code("Washington D.C."), code(" Puerto Rico ")), ("DC", "PR"));
         assert!(is_all("DE", 3) && !is_all("DE", 2) && !is_all("GU", 9) && !is_all("Atlantis", 9));
-        // 3,143 counties and county equivalents, and 78 municipios.
+        // The sum of 3,143 counties and county equivalents, and of 78 municipios of Puerto Rico.
         assert_eq!(STATES.iter().map(|state| state.2).sum::<usize>(), 3_143 + 78);
         assert!(STATES.is_sorted());
     }

@@ -1,11 +1,12 @@
-//! One publication of a year in columns: in memory, and as a Parquet file with one row for each plan and segment, or
-//! contract, in order.
+//! The table of a publication and year, in memory and as a Parquet file. It has one row for each plan and segment, or
+//! for each contract. The rows are sorted by these ids.
 //!
 //! | column | type | |
 //! |---|---|---|
-//! | `contract` | text | `H1234` |
-//! | `plan`, `segment` | text | 3 digits each; null if the publication is about contracts, or about plans |
-//! | those of `FIELDS` | text | null if unknown; amounts are decimals |
+//! | `contract` | text | such as `H1234` |
+//! | `plan` | text | 3 digits; null in publications about contracts |
+//! | `segment` | text | 3 digits; null in publications without segments |
+//! | the names in `FIELDS` | text | null if unknown; amounts are decimals |
 //! | `areas` | list of (`state`, `county`) | `county` is null for the whole state |
 
 use std::collections::HashMap;
@@ -23,17 +24,17 @@ use parquet::file::properties::WriterProperties;
 
 use super::columns::FIELDS;
 
-/// Rows of a record batch.
+/// The number of rows in a record batch.
 const BATCH: usize = 4 << 10;
-/// The maximum numbers of plans, of their areas, and of bytes of different texts.
+/// The maximum numbers of rows, of their areas, and of bytes of distinct texts.
 const MAX_ROWS: usize = 1_000_000;
 const MAX_AREAS: usize = 50_000_000;
 const MAX_TEXT: usize = 1 << 30;
 
-/// The name of the exceeded limit, and its value.
+/// The name of a limit that was exceeded, and its value.
 type Full = (&'static str, usize);
 
-/// A plan and segment, or a contract. Each number is the index of a text. 0 means no text.
+/// A plan with its segment, or a contract. Each number is the index of a text in the table. 0 is the empty text.
 #[derive(Clone, Debug)]
 struct Row {
     id: [u32; 3],
@@ -41,14 +42,14 @@ struct Row {
     areas: Vec<(u32, u32)>,
 }
 
-/// A table. Each different text is stored once.
+/// A table in memory. It has each distinct text once.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     texts: Vec<Box<str>>,
     rows: Vec<Row>,
 }
 
-/// A row of a table.
+/// A row with its table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held<'t> {
     table: &'t Table,
@@ -64,12 +65,12 @@ impl<'t> Held<'t> {
         self.table.text(self.row.id[2])
     }
 
-    /// A field. Empty if unknown.
+    /// Returns a fact of `FIELDS`. Empty if it is unknown.
     pub(super) fn field(self, number: usize) -> &'t str {
         self.table.text(self.row.fields[number])
     }
 
-    /// States and counties. An empty county means the whole state.
+    /// Returns pairs of a state and a county. An empty county means the whole state.
     pub(super) fn areas(self) -> impl Iterator<Item = (&'t str, &'t str)> {
         let areas = self.row.areas.iter();
         areas.map(move |(state, county)| (self.table.text(*state), self.table.text(*county)))
@@ -93,19 +94,19 @@ impl Table {
         self.rows.len()
     }
 
-    /// The number of pairs of a row and an area.
+    /// Returns the number of pairs of a row and an area.
     pub(super) fn areas(&self) -> usize {
         self.rows.iter().map(|row| row.areas.len()).sum()
     }
 
-    /// The rows of a contract, in order.
+    /// Returns the rows of a contract, in order.
     pub(super) fn contract(&self, contract: &str) -> impl Iterator<Item = Held<'_>> {
         let start = self.rows.partition_point(|row| self.text(row.id[0]) < contract);
         let end = self.rows.partition_point(|row| self.text(row.id[0]) <= contract);
         self.rows[start..end].iter().map(|row| Held { table: self, row })
     }
 
-    /// How many rows of this table another one does not have.
+    /// Returns how many rows of this table `other` does not have.
     pub(super) fn lost_in(&self, other: &Table) -> usize {
         let mut others = other.rows.iter().map(|row| other.id(row)).peekable();
         let mut lost = 0;
@@ -118,7 +119,7 @@ impl Table {
     }
 }
 
-/// A table under construction.
+/// A table that is being built.
 #[derive(Debug, Default)]
 pub(super) struct Builder {
     numbers: HashMap<Box<str>, u32>,
@@ -129,7 +130,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// The row with this id, and whether it is new.
+    /// Returns the index of the row with this id, and whether it was added now.
     pub(super) fn row(&mut self, contract: &str, plan: &str, segment: &str) -> Result<(usize, bool), Full> {
         let id = [self.number(contract)?, self.number(plan)?, self.number(segment)?];
         if let Some(place) = self.places.get(&id) {
@@ -179,7 +180,7 @@ impl Builder {
         Ok(number)
     }
 
-    /// The table, in order of ids.
+    /// Returns the table, sorted by the ids of its rows.
     pub(super) fn finish(self) -> Table {
         let mut texts = vec![Box::from(""); self.numbers.len() + 1];
         for (text, number) in self.numbers {
@@ -221,7 +222,7 @@ fn schema() -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The file's content.
+/// Encodes a table as a Parquet file.
 pub(super) fn write(table: &Table) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
@@ -267,7 +268,7 @@ fn batch(table: &Table, schema: &SchemaRef, range: Range<usize>) -> Result<Recor
     Ok(RecordBatch::try_new(schema.clone(), columns)?)
 }
 
-/// The table in a file.
+/// Decodes a table from a Parquet file.
 pub(super) fn read(file: Bytes) -> Result<Table, ParquetError> {
     let mut builder = Builder::default();
     for batch in ParquetRecordBatchReaderBuilder::try_new(file)?

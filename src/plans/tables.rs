@@ -1,4 +1,4 @@
-//! Combines the facts of a year's tables about a plan.
+//! Combines what the tables of a year have about a plan.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,16 +14,17 @@ use super::states;
 use super::table::{Held, Table};
 use crate::published::{PublishedError, Watched};
 
-/// The tables beside a lake. It notices a load by another process within a second.
+/// The tables of plans beside a lake. Checks at most once a second whether another process has loaded new ones.
 #[derive(Debug)]
 pub struct PlanTables {
     watched: Watched<Vec<Arc<Stored>>, PublishedError>,
-    /// Whether a table is read as soon as it is noticed. Otherwise it is read at its first use.
+    /// Whether new tables are read as soon as a check finds them. If not, a table is read when it is first used.
     eager: Arc<AtomicBool>,
 }
 
 impl PlanTables {
-    /// The tables beside the lake in this folder. A lake without plans, or no lake, is no error.
+    /// Opens the tables beside the lake in this folder. There are none if the lake has no plans, or if there is no
+    /// lake.
     pub fn open(data: &Path) -> Result<PlanTables, PlansError> {
         let eager = Arc::new(AtomicBool::new(false));
         let is_eager = eager.clone();
@@ -38,15 +39,15 @@ impl PlanTables {
         Ok(PlanTables { watched, eager })
     }
 
-    /// Reads all tables now, and later ones when they are noticed. Without this a table is read when its year is first
-    /// requested.
+    /// Reads all tables now. From now on, new tables are read as soon as they are found. Without this call, a table
+    /// is read when its year is first requested.
     pub fn warm(&self) -> Result<(), PlansError> {
         self.eager.store(true, Ordering::Relaxed);
         let tables = self.watched.held();
         Ok(tables.iter().try_for_each(|table| table.read())?)
     }
 
-    /// The years that have a table, newest first.
+    /// Returns the years that have a table, newest first.
     pub fn years(&self) -> Vec<i32> {
         let mut years: Vec<i32> = self.watched.get().iter().map(|stored| stored.year()).collect();
         years.sort_unstable_by_key(|year| std::cmp::Reverse(*year));
@@ -54,8 +55,9 @@ impl PlanTables {
         years
     }
 
-    /// The facts of a year's tables about a contract, plan and segment, as `H1234`, `001` and `000`. Without a segment,
-    /// the facts that all segments of the plan share. Without a plan, those of the contract alone.
+    /// Returns the facts about a contract, plan and segment, such as `H1234`, `001` and `000`, from all tables of a
+    /// year. If `segment` is `None`: the facts that all segments of the plan have in common. If `plan` is `None`: the
+    /// facts of the contract alone. Returns `None` if no table has such a row.
     pub fn find(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: i32) -> Option<Plan> {
         let tables = self.watched.get();
         let of_year = tables.iter().filter(|stored| stored.year() == year);
@@ -72,7 +74,8 @@ impl PlanTables {
             if rows.iter().any(|row| !row.plan().is_empty()) {
                 rows.retain(|row| !row.plan().is_empty());
             }
-            // A plan may be offered only in a part of the contract's service area.
+            // A plan may be offered only in a part of the contract's service area, so do not take these areas for a
+            // plan.
             let areas = *publication != Publication::ServiceArea || plan.is_none();
             gathered.take(&rows, areas);
         }
@@ -80,27 +83,27 @@ impl PlanTables {
     }
 }
 
-/// Whether a row describes the requested plan, or all plans of the contract.
+/// Whether a row is about the requested plan and segment, or about the whole contract.
 fn fits(row: Held<'_>, plan: Option<&str>, segment: Option<&str>) -> bool {
     let of_plan = row.plan().is_empty() || Some(row.plan()) == plan;
     let of_segment = row.segment().is_empty() || segment.is_none_or(|segment| row.segment() == segment);
     of_plan && of_segment
 }
 
-/// The facts gathered so far. The most specific tables come first.
+/// The facts that were collected so far. A fact from an earlier table wins, so the most specific tables come first.
 #[derive(Default)]
 struct Gathered<'t> {
     found: bool,
     fields: [&'t str; FIELDS.len()],
     aliases: Vec<&'t str>,
-    /// Counties by state. An empty list means the whole state.
+    /// The counties by state. An empty name of a county stands for the whole state.
     areas: BTreeMap<&'t str, Vec<&'t str>>,
 }
 
 impl<'t> Gathered<'t> {
     fn take(&mut self, rows: &[Held<'t>], areas: bool) {
         self.found |= !rows.is_empty();
-        // Segments may differ, especially in their premium. A fact in which they differ is left out.
+        // Segments of a plan may differ, especially in the premium. Leave out facts in which they differ.
         let common = |number: usize| {
             let mut texts = rows.iter().map(|row| row.field(number));
             let first = texts.next().unwrap_or_default();
@@ -155,7 +158,7 @@ impl<'t> Gathered<'t> {
     }
 }
 
-/// Counties in order. All counties of a state become the state.
+/// Returns the areas in order. A state with all its counties becomes one area.
 fn areas(by_state: BTreeMap<&str, Vec<&str>>) -> Vec<Area> {
     let mut areas = Vec::new();
     for (state, mut counties) in by_state {

@@ -1,4 +1,4 @@
-//! A CSV file whose columns are found by name.
+//! Reads a CSV file whose columns are found by name.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
@@ -9,23 +9,24 @@ use csv::ByteRecord;
 use super::error::PublishedError;
 use super::lines::decode;
 
-/// The maximum length of a record. An unclosed quotation mark makes one record of all the following text.
+/// The maximum length of a record in bytes. After an unclosed quotation mark, the rest of the file would be one
+/// record.
 const MAX_RECORD: u64 = 16 << 20;
 
-/// The rows of a CSV file below its header.
+/// The rows of a CSV file after its header.
 pub(crate) struct CsvTable<'r> {
     reader: csv::Reader<Bounded<'r>>,
-    /// The position up to which bytes may be read.
+    /// The position in the file up to which bytes may be read.
     limit: Rc<Cell<u64>>,
     name: &'r str,
     header: Vec<String>,
     record: ByteRecord,
-    /// The line at which the record begins.
+    /// The line at which the current record begins.
     line: u64,
 }
 
-/// The header in the first lines of a file: the first record for which `is_header` is true. Its names are in upper
-/// case.
+/// Finds the header in the first bytes of a file: the first record for which `is_header` returns true. Returns its
+/// names in upper case.
 pub(crate) fn header(head: &[u8], delimiter: u8, is_header: impl Fn(&[String]) -> bool) -> Option<Vec<String>> {
     let mut builder = csv::ReaderBuilder::new();
     builder.has_headers(false).flexible(true).delimiter(delimiter);
@@ -35,7 +36,8 @@ pub(crate) fn header(head: &[u8], delimiter: u8, is_header: impl Fn(&[String]) -
 }
 
 impl<'r> CsvTable<'r> {
-    /// Reads to the header: the first row for which `is_header` is true. It gets the names in upper case.
+    /// Reads up to the header: the first record for which `is_header` returns true. `is_header` gets the names in
+    /// upper case.
     pub(crate) fn new(
         reader: &'r mut dyn BufRead,
         name: &'r str,
@@ -68,25 +70,26 @@ impl<'r> CsvTable<'r> {
         Err(table.fail("a header"))
     }
 
-    /// The names of the columns, in upper case.
+    /// Returns the names of the columns, in upper case.
     pub(crate) fn header(&self) -> &[String] {
         &self.header
     }
 
-    /// The number of a column.
+    /// Returns the index of the column with this name.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.header.iter().position(|known| known == name)
     }
 
-    /// The index of the column whose name has this beginning.
+    /// Returns the index of the first column whose name begins with `name`.
     pub(crate) fn column_starting(&self, name: &str) -> Option<usize> {
         self.header.iter().position(|known| known.starts_with(name))
     }
 
-    /// Goes to the next row. Returns false at the end.
+    /// Goes to the next row. Returns false at the end. Fails if the row has fewer columns than the header, or text in
+    /// more columns.
     pub(crate) fn advance(&mut self) -> Result<bool, PublishedError> {
         let more = self.read()?;
-        // Spreadsheets leave empty columns after the last one.
+        // Spreadsheets write empty columns after the last one.
         let surplus = self
             .record
             .iter()
@@ -99,7 +102,8 @@ impl<'r> CsvTable<'r> {
         Ok(more)
     }
 
-    /// Goes to the next row with text after its first column. Other rows are empty, or footnotes.
+    /// Goes to the next row that has text after its first column. Skips other rows, which are empty or footnotes.
+    /// Returns false at the end.
     pub(crate) fn advance_beyond_notes(&mut self) -> Result<bool, PublishedError> {
         loop {
             if !self.read()? {
@@ -116,13 +120,13 @@ impl<'r> CsvTable<'r> {
         }
     }
 
-    /// A field of the row, without surrounding spaces.
+    /// Returns a field of the current row, without surrounding spaces.
     pub(crate) fn field(&self, column: usize) -> String {
         let field = self.record.get(column).unwrap_or_default();
         decode(field).trim().to_string()
     }
 
-    /// The error for the current row.
+    /// Returns an error for the current row. `expected` says what the row should have.
     pub(crate) fn fail(&self, expected: &str) -> PublishedError {
         let position = self.record.position().or(Some(self.reader.position()));
         PublishedError::Line {
@@ -163,8 +167,8 @@ fn names(record: &ByteRecord) -> Vec<String> {
     names.collect()
 }
 
-/// A file without carriage returns, up to a byte that moves with the records. With carriage returns the CSV reader
-/// would count a line only when it reads the next one.
+/// Removes carriage returns from a file, and stops at a limit that moves with the records. With carriage returns, the
+/// CSV reader would count a line only when it reads the next one.
 struct Bounded<'r> {
     inner: &'r mut dyn BufRead,
     read: u64,

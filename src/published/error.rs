@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Why a publisher's file, or a table beside the lake, is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishedError {
-    /// The folder or a file in it cannot be read.
+    /// A file or folder cannot be read or written.
     #[error("{}: {source}", path.display())]
     Unreadable {
         /// The folder or file.
@@ -14,60 +14,60 @@ pub enum PublishedError {
         /// The system's error.
         source: io::Error,
     },
-    /// No publisher's layout fits the file.
+    /// The file has the layout of no publication that is looked for.
     #[error("{name}: not recognised; looked for {looked_for}")]
     Unrecognised {
-        /// The file, or the file in an archive.
+        /// The path of the file, or of the file in an archive.
         name: String,
-        /// The known layouts.
+        /// The publications that are looked for.
         looked_for: &'static str,
     },
-    /// An archive is damaged or of an unsupported kind.
+    /// A ZIP archive is damaged or of an unsupported kind.
     #[error("{name}: the archive cannot be read: {reason}")]
     Archive {
-        /// The archive.
+        /// The path of the archive, or of the file in it.
         name: String,
-        /// The fault.
+        /// What is wrong with the archive.
         reason: String,
     },
-    /// A line of a publisher's file does not have the layout of the others.
+    /// A line of a publisher's file does not have the layout of the file.
     #[error("{name}, line {line}: {expected} expected")]
     Line {
-        /// The file, or the file in an archive.
+        /// The path of the file, or of the file in an archive.
         name: String,
-        /// The line, from 1.
+        /// The number of the line, starting at 1.
         line: u64,
-        /// The expected content.
+        /// What was expected in this line.
         expected: String,
     },
-    /// A load would remove much of a table.
+    /// A load would remove more than a tenth of a table.
     #[error(
         "{table}: {lost} of the {before} {what} that are loaded are not in what is given, which has {after}; is a file cut off or \
          missing? With --replace it is taken all the same"
     )]
     Shrinks {
-        /// The table.
+        /// The name of the table.
         table: String,
-        /// The counted things.
+        /// What is counted, such as `plans`.
         what: &'static str,
-        /// Their number before.
+        /// How many of them the stored table has.
         before: u64,
-        /// Their number after.
+        /// How many of them the new table has.
         after: u64,
-        /// How many existing ones would be removed.
+        /// How many of the stored ones the new table lacks.
         lost: u64,
     },
-    /// A file beside the lake has changed since it was written.
+    /// A file beside the lake is not as it was written.
     #[error("{}: {reason}; load the {kind} again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The fault.
+        /// What is wrong with the file.
         reason: String,
-        /// The kind of tables in the folder.
+        /// The kind of tables in the folder, such as `plans`.
         kind: &'static str,
     },
-    /// A program with another layout wrote a file beside the lake.
+    /// A file beside the lake has a layout of another version of this program.
     #[error("{}: has layout {found}, this program reads layout {known}", path.display())]
     Layout {
         /// The file.
@@ -82,13 +82,14 @@ pub enum PublishedError {
     Busy {
         /// The folder.
         path: PathBuf,
-        /// The kind of tables in the folder.
+        /// The kind of tables in the folder, such as `plans`.
         kind: &'static str,
     },
 }
 
 impl PublishedError {
-    /// Whether the input is wrong. Otherwise the machine or the stored data is.
+    /// Whether the given files are to blame. False for stored tables that are damaged or of another layout, and for a
+    /// load by another process.
     pub fn is_of_input(&self) -> bool {
         !matches!(
             self,

@@ -1,7 +1,8 @@
-//! A folder of tables beside the lake, and the list that names the current ones.
+//! A folder of tables in the data folder, beside the lake's own files, with a list of the current tables.
 //!
-//! Files never change. A load writes new files, then replaces the list by a rename. So a reader sees the tables of one
-//! list or of the other. Replaced files stay until the next load, so a reader of the earlier list still finds them.
+//! Table files never change. A load writes new files and then replaces the list by a rename. So a reader sees either
+//! the former list or the new one. Replaced files stay until the next load, so a reader with the former list still
+//! finds them.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -27,7 +28,7 @@ pub(crate) struct TableFolder {
     kind: &'static str,
 }
 
-/// Distinguishes lists without reading them.
+/// Identifies a version of the list by the metadata of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     changed: SystemTime,
@@ -35,7 +36,7 @@ pub(super) struct Stamp {
     inode: u64,
 }
 
-/// A written file.
+/// A file that was just written.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     /// The file's name in the folder.
@@ -46,20 +47,20 @@ pub(crate) struct Written {
     pub(crate) checksum: u32,
 }
 
-/// A folder into which no other process loads while this is held.
+/// The lock of a folder. While it is held, no other process can load into the folder.
 pub(crate) struct Locked<'f> {
     folder: &'f TableFolder,
     _lock: File,
 }
 
-/// The part of each list that shows whether the rest can be read.
+/// The part of a list that is read first, because it says whether this program can read the rest.
 #[derive(Deserialize)]
 struct Layout {
     layout: u32,
 }
 
 impl TableFolder {
-    /// The folder in a lake's data folder, named after the kind of its tables. It need not exist.
+    /// Returns the folder for this kind of tables in a lake's data folder. It need not exist.
     pub(crate) fn new(data: &Path, kind: &'static str) -> TableFolder {
         TableFolder {
             path: data.join(kind),
@@ -71,7 +72,7 @@ impl TableFolder {
         &self.path
     }
 
-    /// Identifies the current list. `None` without one.
+    /// Returns the stamp of the current list. `None` if there is none.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let metadata = fs::metadata(self.path.join(LIST)).ok()?;
         Some(Stamp {
@@ -81,7 +82,7 @@ impl TableFolder {
         })
     }
 
-    /// The list, which must have this layout. `None` without one.
+    /// Reads the list, which must have this layout version. `None` if there is none.
     pub(crate) fn list<L: DeserializeOwned>(&self, known: u32) -> Result<Option<L>, PublishedError> {
         let path = self.path.join(LIST);
         let text = match fs::read(&path) {
@@ -97,7 +98,7 @@ impl TableFolder {
         serde_json::from_slice(&text).map(Some).map_err(damaged)
     }
 
-    /// A file's content. It must have the recorded checksum.
+    /// Reads a file. Fails if it does not have the recorded checksum.
     pub(crate) fn content(&self, file: &str, checksum: u32) -> Result<Bytes, PublishedError> {
         let path = self.path.join(file);
         let content = fs::read(&path).map_err(|source| unreadable(&path, source))?;
@@ -107,7 +108,7 @@ impl TableFolder {
         Ok(Bytes::from(content))
     }
 
-    /// The error for a file that has changed since it was written.
+    /// Returns the error for a file that is not as it was written.
     pub(crate) fn damaged(&self, file: &str, reason: String) -> PublishedError {
         PublishedError::Damaged {
             path: self.path.join(file),
@@ -116,12 +117,13 @@ impl TableFolder {
         }
     }
 
-    /// A table could not be written.
+    /// Returns the error for a table that could not be written.
     pub(crate) fn failed(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> PublishedError {
         unreadable(&self.path, io::Error::other(error))
     }
 
-    /// Prevents other processes from loading at the same time. Makes the folder if it is missing.
+    /// Locks the folder against loads by other processes. Creates the folder if it is missing. Fails at once if
+    /// another process has the lock.
     pub(crate) fn lock(&self) -> Result<Locked<'_>, PublishedError> {
         private::folder(&self.path).map_err(|source| unreadable(&self.path, source))?;
         let path = self.path.join(LOCK);
@@ -143,8 +145,8 @@ impl TableFolder {
 }
 
 impl Locked<'_> {
-    /// Removes files that the list does not name: those that the previous load replaced, and those of an interrupted
-    /// load.
+    /// Deletes table files that are not in the list: those that the previous load has replaced, and those of an
+    /// interrupted load.
     pub(crate) fn sweep<'n>(&self, named: impl Iterator<Item = &'n str>) -> Result<(), PublishedError> {
         let named: FxHashSet<&str> = named.collect();
         let folder = &self.folder.path;
@@ -162,7 +164,7 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// Writes a table under a name of these parts and its checksum.
+    /// Writes a table. The file's name consists of these parts and the checksum.
     pub(crate) fn table(&self, parts: &[&str], content: &[u8]) -> Result<Written, PublishedError> {
         let checksum = crc32fast::hash(content);
         let parts: Vec<String> = parts.iter().map(|part| slug(part)).collect();
@@ -186,7 +188,7 @@ impl Locked<'_> {
         self.write(LIST, &text)
     }
 
-    /// Writes a complete file, or none.
+    /// Writes a file under a temporary name and renames it, so that no reader sees a partial file.
     fn write(&self, name: &str, content: &[u8]) -> Result<(), PublishedError> {
         let folder = &self.folder.path;
         let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
@@ -201,17 +203,17 @@ impl Locked<'_> {
     }
 }
 
-/// Whether a much smaller table may replace a table.
+/// Whether a table that lacks much of the stored one may replace it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shrink {
-    /// No: the given file may be cut off.
+    /// It may not, because the given file may be cut off.
     #[default]
     Refused,
-    /// Yes.
+    /// It may.
     Taken,
 }
 
-/// Whether more than a tenth would be removed.
+/// Whether a load would remove more than a tenth of the rows.
 pub(crate) fn shrinks(before: u64, lost: u64) -> bool {
     lost.saturating_mul(10) > before
 }
@@ -223,7 +225,7 @@ fn unreadable(path: &Path, source: io::Error) -> PublishedError {
     }
 }
 
-/// The end of a text, in a form for file names.
+/// Converts the end of a text into a part of a file name: at most 60 lower-case letters, digits, dots and hyphens.
 fn slug(text: &str) -> String {
     let text = text.split_once("://").map_or(text, |(_, behind)| behind);
     let mut slug = String::new();

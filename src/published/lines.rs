@@ -1,14 +1,14 @@
-//! A file line by line.
+//! Reads a text file line by line.
 
 use std::borrow::Cow;
 use std::io::BufRead;
 
 use super::error::PublishedError;
 
-/// The maximum length of a line.
+/// The maximum length of a line in bytes.
 const MAX_LINE: u64 = 16 << 20;
 
-/// The lines of a file, without their ends and without a byte order mark.
+/// The nonempty lines of a file, without line ends and without a byte order mark.
 pub(crate) struct Lines<'r> {
     reader: &'r mut dyn BufRead,
     name: &'r str,
@@ -58,12 +58,12 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// The current line.
+    /// Returns the current line.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The error for the current line.
+    /// Returns an error for the current line. `expected` says what the line should have.
     pub(crate) fn fail(&self, expected: &str) -> PublishedError {
         PublishedError::Line {
             name: self.name.to_string(),
@@ -78,9 +78,9 @@ fn trim_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Decodes UTF-8, otherwise Windows-1252.
+/// Decodes UTF-8. Bytes that are not UTF-8 are decoded as Windows-1252.
 pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    // The characters of 0x80 to 0x9F. Five of them are unassigned.
+    // The characters of the bytes 0x80 to 0x9F in Windows-1252. Five of these bytes have none.
     const HIGH: [char; 32] = [
         '€', '\u{fffd}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{fffd}', 'Ž', '\u{fffd}',
         '\u{fffd}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{fffd}', 'ž', 'Ÿ',
@@ -99,8 +99,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The columns from `start` to before `end`, counted in characters from 0, without surrounding spaces. Columns beyond
-/// the line are empty.
+/// Returns the characters from column `start` up to, but not including, column `end`, without surrounding spaces.
+/// Columns are counted from 0. Columns after the end of the line are empty.
 pub(crate) fn columns(line: &str, start: usize, end: usize) -> &str {
     if line.is_ascii() {
         return line

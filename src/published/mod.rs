@@ -1,8 +1,9 @@
-//! Tables from publishers, kept beside the lake: finds and reads the files, and replaces and watches the folder of
-//! tables made from them. The rooms that use this one decide the content of a table.
+//! Tables that are made from publishers' files and stored in the data folder, beside the lake's own files. This
+//! module finds and reads the publishers' files. It also replaces and watches the folders of tables. Its callers
+//! decide what a table contains.
 //!
-//! A file's name decides only a version or a year. Text is UTF-8 or otherwise Windows-1252, as CMS, FDA and NUCC write
-//! it. A line that does not fit its file's layout is an error that names it.
+//! The name of a file is used only for a version or a year. Text is UTF-8 or else Windows-1252, which CMS, FDA and
+//! NUCC use. A line that does not have the layout of its file causes an error with the line's number.
 
 mod csv_table;
 mod error;

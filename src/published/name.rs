@@ -1,6 +1,7 @@
-//! The version in a file's name, for files that do not state it.
+//! Finds the version in a file's name, for files whose content does not state it.
 
-/// A date of 8 digits or a year of 4 in the file's own name, otherwise in the name of the archive that holds it.
+/// Returns a date of 8 digits or a year of 4 digits from the file's own name, or else from the name of the archive
+/// that contains it.
 pub(crate) fn version(name: &str) -> Option<String> {
     by_name(name, |digits| match digits.len() {
         8 => Some(digits.to_string()),
@@ -9,7 +10,7 @@ pub(crate) fn version(name: &str) -> Option<String> {
     })
 }
 
-/// A year of this century: 4 digits, or the first 4 of 8 or of 6.
+/// Returns a year from 2000 to 2099: 4 digits, or the first 4 of 6 or 8 digits.
 pub(crate) fn year(name: &str) -> Option<i32> {
     let of = |digits: &str| {
         let year: i32 = digits.get(..4)?.parse().ok()?;
@@ -19,7 +20,7 @@ pub(crate) fn year(name: &str) -> Option<i32> {
     by_name(name, of)?.parse().ok()
 }
 
-/// NUCC's version: 3 digits. The last one counts the releases of a year.
+/// Returns NUCC's version, such as `25.1` for the digits `251`: the year, and the number of the release in the year.
 pub(crate) fn release(name: &str) -> Option<String> {
     by_name(name, |digits| match digits.len() {
         3 => Some(format!("{}.{}", &digits[..2], &digits[2..])),
@@ -32,7 +33,7 @@ fn by_name(name: &str, of: impl Fn(&str) -> Option<String>) -> Option<String> {
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         file.split(|c: char| !c.is_ascii_digit()).find_map(&of)
     };
-    // An archive may be in another one.
+    // The name has the file last, after the archive and perhaps after an archive in it.
     name.rsplit(": ").find_map(of_path)
 }
 

@@ -1,4 +1,5 @@
-//! The files to load: named files, files in folders, and files in ZIP archives, also nested ones.
+//! Finds the files to load: given files, files in folders, files in ZIP archives, and files in ZIP archives within
+//! these.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -11,20 +12,20 @@ use zip::result::ZipError;
 
 use super::error::PublishedError;
 
-/// The bytes of a file that decide its layout.
+/// The number of bytes at the beginning of a file by which its layout is recognized.
 const HEAD: usize = 64 << 10;
-/// The maximum depth of nested folders.
+/// The maximum depth of nested folders. Deeper folders are skipped.
 pub(crate) const MAX_DEPTH: usize = 16;
-/// The maximum size of an archive inside an archive.
+/// The maximum size in bytes of an archive inside an archive.
 const MAX_INNER: u64 = 1 << 30;
 
-/// Recognizes a layout by the first bytes of a file. Also gets whether these bytes are the whole file.
+/// Recognizes a layout by the first bytes of a file. The second argument says whether these bytes are the whole file.
 pub(crate) type Recognise<L> = fn(&[u8], bool) -> Option<L>;
 
 /// A file of a known layout.
 #[derive(Debug)]
 pub(crate) struct Part<L> {
-    /// Its path; in an archive `ARCHIVE: PATH`.
+    /// The path of the file. In an archive: `ARCHIVE: PATH`.
     pub(crate) name: String,
     pub(crate) layout: L,
     pub(crate) size: u64,
@@ -37,7 +38,7 @@ enum Location {
     Zipped(Arc<Archive>, usize),
 }
 
-/// A ZIP archive. A nested archive is in a temporary file.
+/// A ZIP archive. If it is inside another one, it was extracted into a temporary file.
 #[derive(Debug)]
 struct Archive {
     name: String,
@@ -45,8 +46,8 @@ struct Archive {
     _temporary: Option<TempPath>,
 }
 
-/// The files of known layouts in each of the paths. A named file must have a known layout. A folder or archive must
-/// contain a file with one.
+/// Finds the files of known layouts, for each of the paths. Fails if a path is a file of another layout, or a folder
+/// or archive without any file of a known layout.
 pub(crate) fn find<L>(
     paths: &[PathBuf],
     recognise: Recognise<L>,
@@ -160,7 +161,8 @@ fn zipped_parts<L>(
     Ok(())
 }
 
-/// Extracts an archive inside an archive into its own file, which is removed with its last part.
+/// Extracts an archive inside an archive into a temporary file. The file is deleted when no part refers to it any
+/// more.
 fn extract(entry: &mut dyn Read, name: String) -> Result<Archive, PublishedError> {
     let mut extract = || -> io::Result<TempPath> {
         let mut file = tempfile::NamedTempFile::new()?;
@@ -208,7 +210,7 @@ impl Archive {
 }
 
 impl<L> Part<L> {
-    /// Returns the file, positioned at its beginning.
+    /// Opens the file and calls `take` with a reader at its beginning.
     pub(crate) fn read<T, E: From<PublishedError>>(
         &self,
         take: impl FnOnce(&mut dyn BufRead) -> Result<T, E>,

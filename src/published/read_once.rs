@@ -1,13 +1,13 @@
-//! A table that is read at its first use, and again after a while if that failed.
+//! A value that is read when it is first used. If reading fails, it is tried again after a pause.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long an unreadable table counts as missing before it is tried again.
+/// How long after a failure no new attempt is made.
 pub(super) const PAUSE: Duration = Duration::from_secs(30);
 
-/// A value that is read at most once, unless reading fails.
+/// A value that is read at its first use.
 #[derive(Debug)]
 pub(crate) struct ReadOnce<T> {
     value: OnceLock<Arc<T>>,
@@ -30,13 +30,14 @@ impl<T> Default for ReadOnce<T> {
 }
 
 impl<T> ReadOnce<T> {
-    /// The value. `None` if it cannot be read. A reason is logged once, however often it is tried.
+    /// Returns the value, and reads it if that was not done yet. `None` if reading fails, or failed less than
+    /// [`PAUSE`] ago. The same error is logged only once in a row.
     pub(crate) fn get<E: Display>(&self, now: Instant, read: impl FnOnce() -> Result<T, E>) -> Option<Arc<T>> {
         if let Some(value) = self.value.get() {
             return Some(value.clone());
         }
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have read it while this one waited.
+        // Another thread may have read the value while this one waited for the lock.
         if let Some(value) = self.value.get() {
             return Some(value.clone());
         }
@@ -65,16 +66,16 @@ impl<T> ReadOnce<T> {
         }
     }
 
-    /// Reads the value now, unless it was read before.
+    /// Reads the value now if that was not done yet. Ignores the pause after a failure.
     pub(crate) fn read<E>(&self, read: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
         if self.value.get().is_none() {
-            // Another thread may have been faster. Both have read the same value.
+            // If another thread was faster, keep its value, which is the same.
             let _ = self.value.set(Arc::new(read()?));
         }
         Ok(())
     }
 
-    /// Whether the last attempt to read it failed.
+    /// Whether the last attempt to read the value failed.
     pub(crate) fn has_failed(&self) -> bool {
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         self.value.get().is_none() && failure.is_some()
@@ -85,7 +86,7 @@ impl<T> ReadOnce<T> {
 mod tests {
     use super::*;
 
-    /// If a table could not be read once, for example because files or memory ran short, it was missing until the
+    /// Reading can fail once because files or memory run short. After such a failure, the table was missing until the
     /// process ended.
     #[test]
     fn what_failed_is_tried_again_after_a_pause() {

@@ -1,4 +1,4 @@
-//! Watches a folder of tables by a check each second.
+//! Watches a folder of tables: a use of the value checks for a new list, at most once a second.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use super::folder::{Stamp, TableFolder};
 use super::read_once::PAUSE;
 
-/// How long a change of the list may go unnoticed.
+/// The minimum time between two checks.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Computes a folder's new value from the folder and the former value.
+/// Computes the value of a folder. Gets the folder and the former value.
 type Read<T, E> = Box<dyn Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync>;
 
-/// The value of a folder. A thread loads the changes of other processes. Until they are read completely, the former
-/// value answers.
+/// A value that is computed from a folder of tables. When another process has changed the folder, a thread computes
+/// the value again. Until it succeeds, callers get the former value.
 #[derive(Debug)]
 pub(crate) struct Watched<T, E>(Arc<Shared<T, E>>);
 
@@ -28,11 +28,11 @@ struct Shared<T, E> {
 }
 
 struct Seen {
-    /// When the list was looked at.
+    /// When the list was last checked.
     at: Instant,
-    /// The list that was read, or that could not be read.
+    /// The stamp of the list at the last attempt to read the folder.
     stamp: Option<Stamp>,
-    /// The time and message of a failed read.
+    /// The time and the message of the last attempt, if it failed.
     failed: Option<(Instant, String)>,
 }
 
@@ -43,12 +43,13 @@ impl<T, E> std::fmt::Debug for Shared<T, E> {
 }
 
 impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
-    /// Reads the folder. The first read returns its errors. Later reads keep the former value.
+    /// Computes the first value, and returns its error if that fails. If it fails later, callers get the former
+    /// value.
     pub(crate) fn open(
         folder: TableFolder,
         read: impl Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync + 'static,
     ) -> Result<Watched<T, E>, E> {
-        // Read the stamp first. A later list has another stamp and is noticed.
+        // Read the stamp first. If the list changes in between, its stamp differs, and the next check notices that.
         let stamp = folder.stamp();
         let current = read(&folder, None)?;
         Ok(Watched(Arc::new(Shared {
@@ -64,7 +65,8 @@ impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
         })))
     }
 
-    /// The current value.
+    /// Returns the current value. If a check is due and finds a new list, starts a thread that computes the next
+    /// value.
     pub(crate) fn get(&self) -> Arc<T> {
         if self.0.is_due(Instant::now()) && !self.0.reading.swap(true, Ordering::AcqRel) {
             let shared = self.0.clone();
@@ -77,14 +79,15 @@ impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
         self.held()
     }
 
-    /// The value that was read last.
+    /// Returns the current value without a check.
     pub(crate) fn held(&self) -> Arc<T> {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl<T, E: Display> Shared<T, E> {
-    /// Whether there is a change to read. It is checked once a second. A failed read is tried again after a pause.
+    /// Whether the folder must be read again: the list has changed, or the last attempt failed a while ago. Checks at
+    /// most once a second.
     fn is_due(&self, now: Instant) -> bool {
         let Ok(mut seen) = self.seen.try_lock() else {
             return false;
@@ -97,7 +100,7 @@ impl<T, E: Display> Shared<T, E> {
         self.folder.stamp() != seen.stamp || seen.failed.as_ref().is_some_and(is_old)
     }
 
-    /// Reads the folder and uses the result if it is complete.
+    /// Computes the next value, and makes it the current one if that succeeds.
     fn refresh(&self, now: Instant) {
         let stamp = self.folder.stamp();
         let before = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -130,7 +133,7 @@ impl<T, E: Display> Shared<T, E> {
 mod tests {
     use super::*;
 
-    /// Tables that could not be read when they were noticed were not tried again until the list changed once more.
+    /// When the changed tables could not be read, there was no second attempt until the list changed once more.
     #[test]
     fn what_could_not_be_read_is_tried_again_after_a_pause() {
         let data = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Errors of statements, in one sentence each. Errors over the data are reported without the data, because messages of
-//! casts and functions contain values of people.
+//! Errors of SQL statements, each in one sentence. Most errors that occur while rows are read are reported by their
+//! kind only, because DataFusion's messages about casts and functions contain values of people.
 
 use arrow::error::ArrowError;
 use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
@@ -10,10 +10,10 @@ use crate::views::RunError;
 
 /// The maximum number of columns that a message lists.
 const COLUMNS_SHOWN: usize = 12;
-/// The minimum similarity of a name that is suggested.
+/// The minimum similarity of a column's name for a message to suggest it.
 const NEAR: f64 = 0.6;
 
-/// Why a statement has no answer.
+/// Why a statement has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum SqlError {
     /// The statement is malformed, or does not fit the tables.
@@ -22,22 +22,22 @@ pub enum SqlError {
     /// The statement would change something.
     #[error("{0} is refused: tabularium sql only reads")]
     Writes(String),
-    /// There are several statements, or none.
+    /// The text has several statements, or none. The field is their number.
     #[error("{0} statements were given; tabularium sql answers one at a time")]
     Count(usize),
-    /// Two tables have the same name.
+    /// A view has the name of a resource type or of another view.
     #[error("{0}")]
     Name(String),
-    /// The session could not be made.
+    /// The session could not be created.
     #[error("{0}")]
     Session(String),
-    /// The statement does not fit the data.
+    /// A function or a cast fails for a value in the data.
     #[error("{0}")]
     Data(String),
-    /// The statement needs more memory, or more room for spilled rows, than its limits allow.
+    /// The statement needs more memory, or more disk space for spilled rows, than the limits allow.
     #[error("{0}")]
     Memory(String),
-    /// A view, or a FHIRPath expression, failed over the data.
+    /// A view or a FHIRPath expression fails over the data.
     #[error(transparent)]
     View(#[from] RunError),
     /// The result could not be written.
@@ -49,7 +49,7 @@ pub enum SqlError {
 }
 
 impl SqlError {
-    /// Whether the statement is wrong, alone or for this data.
+    /// Whether the statement must be changed: it is wrong in itself, or it fails for the current data.
     pub fn is_of_statement(&self) -> bool {
         match self {
             SqlError::Statement(_)
@@ -62,7 +62,7 @@ impl SqlError {
         }
     }
 
-    /// Whether the answer exceeds a limit of memory, work, rows or text.
+    /// Whether the result exceeds a limit of memory, work, rows or text.
     pub fn is_too_costly(&self) -> bool {
         match self {
             SqlError::Memory(_) => true,
@@ -71,7 +71,8 @@ impl SqlError {
         }
     }
 
-    /// Turns an error before any row was read into one about the statement. Its text has no data.
+    /// Converts an error that occurred before any row was read into an error about the statement. Its message contains
+    /// no data.
     pub(super) fn of_plan(error: DataFusionError) -> SqlError {
         match RunError::from(error) {
             RunError::Plan(error) => SqlError::Statement(said(&error)),
@@ -80,7 +81,7 @@ impl SqlError {
         }
     }
 
-    /// Turns an error while rows are read into one about the data.
+    /// Converts an error that occurred while rows were read into an error about the data.
     pub(super) fn of_run(error: DataFusionError) -> SqlError {
         match RunError::from(unshared(error)) {
             RunError::Plan(error) => met(&error),
@@ -89,7 +90,8 @@ impl SqlError {
     }
 }
 
-/// Unwraps an error that several partitions share, if no other partition holds it.
+/// Unwraps an error that DataFusion shares between partitions, and the context that it adds. A shared error that
+/// another partition still holds stays as it is.
 fn unshared(error: DataFusionError) -> DataFusionError {
     match error {
         DataFusionError::Shared(shared) => match std::sync::Arc::try_unwrap(shared) {
@@ -101,7 +103,7 @@ fn unshared(error: DataFusionError) -> DataFusionError {
     }
 }
 
-/// The error of a statement before any row was read, as one sentence.
+/// Returns the message of an error that occurred before any row was read, as one sentence.
 fn said(error: &DataFusionError) -> String {
     let root = error.find_root();
     match root {
@@ -152,7 +154,7 @@ fn schema(error: &SchemaError) -> String {
     }
 }
 
-/// The message of an error while rows are read: its kind, without the value.
+/// Converts an error that occurred while rows were read. The message says what kind of error it is, without the value.
 fn met(error: &DataFusionError) -> SqlError {
     if let Some(error) = view_error(error) {
         return SqlError::Data(error);
@@ -175,7 +177,7 @@ fn met(error: &DataFusionError) -> SqlError {
     }
 }
 
-/// The error of a view or expression that several partitions share.
+/// Returns the message of a `RunError` that is somewhere among the sources of an error. `None` if there is none.
 fn view_error(error: &DataFusionError) -> Option<String> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = source {

@@ -1,8 +1,9 @@
-//! `fhirpath(row, 'expression')` and `fhirpath_list(row, 'expression')`: the value of a FHIRPath expression over a row
-//! of a table, in the form in which a view's column would have it.
+//! The SQL functions `fhirpath(row, 'expression')` and `fhirpath_list(row, 'expression')`. They evaluate a FHIRPath
+//! expression over a row of a table. The result has the type that a ViewDefinition's column with this expression would
+//! have, but decimals are floating-point numbers.
 //!
-//! The text of the expression and the type of the row identify a call. Before a statement is planned, `rewrite`
-//! replaces the call by a function that gets the columns of the expression.
+//! Before DataFusion optimizes a plan, `rewrite` replaces each call (`Called`) by a function (`OverColumns`) whose
+//! arguments are the columns that the expression reads.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -25,12 +26,12 @@ use crate::fhir::{TypeId, facts};
 use crate::terminology::Terminology;
 use crate::views::{RunError, View, ViewError};
 
-/// The functions: for one value, and for a list of all values.
+/// The names of the functions. `fhirpath` returns one value, `fhirpath_list` a list of all values.
 pub(super) const NAMES: [&str; 2] = ["fhirpath", "fhirpath_list"];
-/// The only column of an expression's view.
+/// The name of the only column in the view of an expression.
 pub(super) const COLUMN: &str = "value";
 
-/// Expressions of a statement, compiled once.
+/// The expressions of a session's statements. Each is compiled once for a resource type.
 #[derive(Debug, Default)]
 pub(super) struct Expressions {
     terminology: Option<Arc<Terminology>>,
@@ -45,8 +46,8 @@ impl Expressions {
         }
     }
 
-    /// The expression over rows of a type, as a view with one column. Decimals are numbers, because statements compute
-    /// with them.
+    /// Returns the expression over rows of a type, as a view with one column. A decimal column gets the SQL type
+    /// `DOUBLE PRECISION`, because statements compute with it.
     pub(super) fn view(&self, type_id: TypeId, text: &str, is_list: bool) -> Result<Arc<View>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (type_id, text.to_owned(), is_list);
@@ -86,7 +87,7 @@ fn name_of(is_list: bool) -> &'static str {
     NAMES[usize::from(is_list)]
 }
 
-/// The function that statements call.
+/// The function as a statement calls it. It cannot run; `rewrite` replaces it.
 #[derive(Debug)]
 pub(super) struct Called {
     pub(super) is_list: bool,
@@ -103,7 +104,8 @@ impl Called {
         }
     }
 
-    /// The expression over rows of a field's type.
+    /// Returns the resource type of a row, and the view of the expression. `row` must be the field of a table's column
+    /// `resource`.
     pub(super) fn view(&self, row: &Field, text: &str) -> Result<(TypeId, Arc<View>)> {
         let Some((type_id, _)) = tables::origin(row).filter(|(_, column)| *column == TEXT) else {
             return plan_err!(
@@ -115,7 +117,7 @@ impl Called {
     }
 }
 
-/// A session has only one of each.
+/// A session has one function for a single value and one for a list, so `is_list` identifies the function.
 impl PartialEq for Called {
     fn eq(&self, other: &Called) -> bool {
         self.is_list == other.is_list
@@ -164,7 +166,7 @@ impl ScalarUDFImpl for Called {
     }
 }
 
-/// The name of a column, such as `fhirpath(Patient, 'gender')`.
+/// Returns the name of the result's column, such as `fhirpath(Patient, 'gender')`.
 fn column_name(name: &str, args: &[Expr]) -> String {
     let row = match args.first() {
         Some(Expr::Column(column)) => match &column.relation {
@@ -180,7 +182,7 @@ fn column_name(name: &str, args: &[Expr]) -> String {
     format!("{name}({row}, '{text}')")
 }
 
-/// The function over the columns that its expression reads.
+/// The function that replaces a call. Its arguments are the columns that the expression reads.
 #[derive(Debug)]
 pub(super) struct OverColumns {
     view: Arc<View>,
@@ -188,11 +190,12 @@ pub(super) struct OverColumns {
     type_id: TypeId,
     text: String,
     is_list: bool,
-    /// The name that the call has in the statement.
+    /// The name that the call's column has in the statement.
     named: String,
-    /// The columns that are its arguments.
+    /// The names of the columns that are the arguments.
     columns: Vec<String>,
-    /// Whether the first argument is an id. If this id is null, there is no row.
+    /// Whether the first argument is the row's id. If the id is null, an outer join has added the row, and the result
+    /// is null.
     guarded: bool,
     signature: Signature,
 }
@@ -219,7 +222,7 @@ impl OverColumns {
         }
     }
 
-    /// The parts of the function.
+    /// Returns the parts of the function, for a plan that is written as bytes.
     pub(super) fn written(&self) -> WrittenCall {
         WrittenCall {
             view: self.view.written(),
@@ -231,7 +234,7 @@ impl OverColumns {
         }
     }
 
-    /// Builds the function from its parts. `view` belongs to the expression.
+    /// Builds the function from its parts. `view` is the view of the expression.
     pub(super) fn read(written: WrittenCall, view: Arc<View>) -> OverColumns {
         OverColumns {
             schema: view.typed_schema(),
@@ -246,17 +249,18 @@ impl OverColumns {
         }
     }
 
-    /// The view that has the expression as its only column.
+    /// Returns the view that has the expression as its only column.
     pub(super) fn view(&self) -> &Arc<View> {
         &self.view
     }
 
-    /// The type of the rows.
+    /// Returns the resource type of the rows.
     pub(super) fn type_id(&self) -> TypeId {
         self.type_id
     }
 
-    /// An error of the expression, with the place of the call in the statement.
+    /// Sets the place of an error to the name of this call, so that the message tells which call of the statement
+    /// failed.
     fn named(&self, mut error: RunError) -> RunError {
         let of_column = match &mut error {
             RunError::Of { error, .. } => &mut **error,
@@ -273,7 +277,8 @@ impl OverColumns {
         error
     }
 
-    /// The values of the only column.
+    /// Evaluates the expression over the rows of a batch. A number of values that differs from the number of rows is an
+    /// error.
     fn values(&self, batch: RecordBatch) -> Result<ArrayRef> {
         let rows = batch.num_rows();
         let failed = |error: RunError| DataFusionError::External(Box::new(self.named(error)));
@@ -293,7 +298,7 @@ impl OverColumns {
     }
 }
 
-/// A signature with any columns, or none.
+/// Returns a signature that accepts any columns, or none.
 fn of_columns() -> Signature {
     Signature::one_of(
         vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
@@ -339,8 +344,8 @@ impl ScalarUDFImpl for OverColumns {
         let rows = if one { 1 } else { args.number_rows };
         let arrays = args.args.iter().map(|value| value.to_array(rows));
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
-        // The planner evaluates the function on columns of type null, which lack the elements that the expression
-        // reads.
+        // DataFusion's optimizer evaluates the function with null arguments. Their type is `Null`, so they lack the
+        // elements that the expression reads.
         let is_null = |array: &ArrayRef| array.data_type() == &DataType::Null;
         if self.guarded && arrays.first().is_some_and(is_null) {
             let data_type = self.schema.field(0).data_type();
@@ -367,12 +372,12 @@ impl ScalarUDFImpl for OverColumns {
     }
 }
 
-/// The call that a function contains, if it is one of ours.
+/// Returns the parts of a `fhirpath()` function, for a plan that is written as bytes. `None` for any other function.
 pub fn write_call(function: &ScalarUDF) -> Option<WrittenCall> {
     Some(function.inner().downcast_ref::<OverColumns>()?.written())
 }
 
-/// Reads a written function.
+/// Builds a `fhirpath()` function from its parts.
 pub fn read_call(written: WrittenCall, terminology: Option<Arc<Terminology>>) -> Result<ScalarUDF, ViewError> {
     let view = Arc::new(View::read(&written.view, terminology)?);
     Ok(ScalarUDF::from(OverColumns::read(written, view)))

@@ -1,4 +1,4 @@
-//! Limits the length of chains in a statement.
+//! Limits the number of chained operators and of tables in a statement.
 //!
 //! The parser turns `a || b || c` and `x OR y OR z` into nested operators, and DataFusion recurses into such a chain.
 //! The parser limits the nesting of brackets, but not the length of chains. So this file refuses a chain that would
@@ -14,19 +14,19 @@ use super::error::SqlError;
 
 /// The maximum number of operators in a chain.
 pub(super) const MAX_OPERATORS: usize = 1_000;
-/// The maximum number of tables and queries that a statement may join or unite.
+/// The maximum number of tables and queries that a statement may combine by joins and by UNION, INTERSECT or EXCEPT.
 pub(super) const MAX_TABLES: usize = 500;
 
-/// The counts inside one pair of brackets, or inside a CASE.
+/// The state of reading inside one pair of brackets, or inside a CASE.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     operators: usize,
-    /// Whether a comma joins tables here.
+    /// Whether the list of a FROM is being read, so that a comma is followed by a table.
     lists_tables: bool,
     is_case: bool,
-    /// The number of tables before the bracket, if it holds the query of a common table expression.
+    /// The number of tables before this bracket, if the bracket holds the query of a common table expression.
     query_since: Option<usize>,
-    /// Whether the next word is a table.
+    /// Whether the next word is the name of a table.
     expects_table: bool,
 }
 
@@ -35,7 +35,7 @@ struct Level {
 struct Levels {
     outer: Vec<Level>,
     level: Level,
-    /// The number of operators in the outer levels.
+    /// The number of operators in all outer levels together.
     around: usize,
 }
 
@@ -57,7 +57,8 @@ impl Levels {
     }
 }
 
-/// Refuses a statement with chains that are too long. The parser reports text that the tokenizer cannot read.
+/// Refuses a statement that chains too many operators or combines too many tables. Accepts text that the tokenizer
+/// cannot read, because the parser reports it.
 pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     let Ok(tokens) = Tokenizer::new(dialect, text).tokenize() else {
         return Ok(());
@@ -65,9 +66,11 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     let mut levels = Levels::default();
     let mut tables = 0;
     let mut last = Keyword::NoKeyword;
-    // The number of tables that each common table expression reads. Its query is planned again for each use.
+    // The number of tables that each common table expression reads, by its name. Each use of the expression adds this
+    // number, because DataFusion plans its query again for each use.
     let mut queries: FxHashMap<String, usize> = FxHashMap::default();
-    // The name before each enclosing bracket, and the last name here. Such a name may be that of a query.
+    // `name` is the last name in the current bracket, `names` has the last name before each enclosing bracket. If a
+    // bracket holds the query of a common table expression, the name before it is the name of that expression.
     let (mut names, mut name): (Vec<String>, _) = (Vec::new(), String::new());
     for token in &tokens {
         match token {
@@ -114,7 +117,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
                         levels.level.expects_table = true;
                     }
                     Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT => tables += 1,
-                    // `a IS DISTINCT FROM b` names no table.
+                    // The FROM in `a IS DISTINCT FROM b` is followed by no table.
                     Keyword::FROM if last == Keyword::DISTINCT => {}
                     Keyword::FROM => {
                         levels.level.operators = 0;
@@ -125,7 +128,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
                         levels.level.operators = 0;
                         levels.level.lists_tables = false;
                     }
-                    // `WITHIN GROUP` is a part of an expression.
+                    // The GROUP in `WITHIN GROUP` is a part of an expression, not a GROUP BY.
                     Keyword::GROUP if last != Keyword::WITHIN => {
                         levels.level.operators = 0;
                         levels.level.lists_tables = false;
@@ -168,7 +171,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Whether a token that is not a word nests one expression in another.
+/// Whether a token other than a word counts as an operator.
 fn is_operator(token: &Token) -> bool {
     !matches!(
         token,

@@ -1,8 +1,8 @@
-//! SQL over a lake: types and views are tables, and `fhirpath()` is a function over rows.
+//! SQL over a lake: resource types and views are tables, and `fhirpath()` is a function over rows.
 //!
-//! Decides which statements are allowed, which columns a table has, which of them a statement reads, and how results
-//! are written. It only reads, and every row comes through a `ScopedTable`. DataFusion plans and executes statements.
-//! The rooms `fhirpath` and `views` evaluate expressions and views.
+//! This module decides which statements are allowed, which columns a table has, which of them a statement reads, and
+//! how results are written. Statements can only read, and every row comes through a `ScopedTable`. DataFusion plans and
+//! runs the statements. The modules `fhirpath` and `views` evaluate expressions and views.
 
 mod error;
 mod function;

@@ -1,4 +1,4 @@
-//! A planned statement: its columns, its rows, or its plan.
+//! A planned statement, which yields its columns, its rows or its plan.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -21,19 +21,20 @@ pub struct Query {
     pub(super) logical: LogicalPlan,
     pub(super) physical: Arc<dyn ExecutionPlan>,
     pub(super) context: Arc<TaskContext>,
-    /// Whether to show the plan, and whether with the metrics of a run.
+    /// `None` if rows are wanted, `Some(false)` for the plan, `Some(true)` for the plan with the metrics of a run.
     pub(super) shows: Option<bool>,
-    /// The watch makes the scans of an analyzed statement record why they skip row groups.
+    /// Keeps the watch alive, which the scans hold weakly. While the watch exists, the scans record why they skip row
+    /// groups. `None` unless the plan with metrics is wanted.
     pub(super) _watch: Option<Arc<Watch>>,
 }
 
 impl Query {
-    /// The columns of the result.
+    /// Returns the columns of the statement's rows.
     pub fn schema(&self) -> SchemaRef {
         self.physical.schema()
     }
 
-    /// The plan that runs.
+    /// Returns the physical plan.
     pub fn physical(&self) -> &Arc<dyn ExecutionPlan> {
         &self.physical
     }
@@ -43,14 +44,14 @@ impl Query {
         self.shows.is_some()
     }
 
-    /// The rows, in the statement's order. Dropping the stream ends the work.
+    /// Runs the statement. Returns its rows in the statement's order. Dropping the stream ends the run.
     pub fn rows(&self) -> Result<impl Stream<Item = Result<RecordBatch, SqlError>> + use<>, SqlError> {
         let stream = execute_stream(self.physical.clone(), self.context.clone()).map_err(SqlError::of_run)?;
         Ok(stream.map(|batch| batch.map_err(SqlError::of_run)))
     }
 
-    /// The plan. It runs if `EXPLAIN ANALYZE` requires it, and then the metrics and what each scan read and skipped
-    /// are part of the text.
+    /// Returns the logical and the physical plan as text. If the metrics of a run are wanted, the statement runs first.
+    /// Then the text includes the metrics, and what each scan has read and skipped.
     pub async fn plan(&self) -> Result<String, SqlError> {
         let mut text = format!("{}\n\n", self.logical.display_indent());
         let plan = if self.shows == Some(true) {

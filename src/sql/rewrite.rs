@@ -1,8 +1,10 @@
-//! Rewrites DataFusion's plan of a statement, so that it reads only the columns that the statement names. `fhirpath()`
-//! gets the columns of its expression, and each table gets the leaves that the plan uses.
+//! Rewrites DataFusion's logical plan of a statement, so that its tables read only the needed columns. Each
+//! `fhirpath()` call gets the columns that its expression reads as arguments. Each table gets the leaves that the plan
+//! uses.
 //!
-//! It runs once, before any rule of DataFusion. If a statement names a column alone, the whole column is read. For
-//! `name[1]['family']` only the leaf is read. DataFusion's projection decides which root columns a scan yields.
+//! The rewrite runs once, before DataFusion's optimizer rules. If a statement uses a whole column, all leaves of the
+//! column are read. For `name[1]['family']` only the leaf is read. Later, DataFusion's projection decides which root
+//! columns a scan yields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,10 +25,10 @@ use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::lake::scan::{ScanRequest, ScopedTable, Watch, expression_over, is_predicate};
 use crate::views::ViewTable;
 
-/// A column that every row has.
+/// A column that has a value in every stored row.
 const ID: &str = "id";
 
-/// The columns that a statement reads of tables, by type.
+/// What a statement reads, by the resource type of the table.
 type Asked = HashMap<TypeId, OfTable>;
 
 /// What a statement reads of one table.
@@ -37,7 +39,8 @@ struct OfTable {
     is_costly: bool,
 }
 
-/// The plan over providers that read only the needed leaves. The watch, if there is one, watches the tables.
+/// Rewrites a plan, so that its tables read only the needed leaves. If there is a watch, it records what the tables
+/// read.
 pub(super) fn rewrite(plan: LogicalPlan, tables: &Tables, watch: Option<&Arc<Watch>>) -> Result<LogicalPlan> {
     let mut guarded = false;
     plan.apply_with_subqueries(|node| {
@@ -60,7 +63,8 @@ pub(super) fn rewrite(plan: LogicalPlan, tables: &Tables, watch: Option<&Arc<Wat
     Ok(narrowed.data)
 }
 
-/// Gives each `fhirpath()` of a node the columns that its expression reads.
+/// Gives each `fhirpath()` call of a node the columns that its expression reads. Adds to a filter the conditions that a
+/// scan can decide (`necessary`).
 fn give_columns(node: LogicalPlan, tables: &Tables, guarded: bool) -> Result<Transformed<LogicalPlan>> {
     let schema = merge_schema(&node.inputs());
     let given = node.map_expressions(|expression| {
@@ -82,7 +86,7 @@ fn give_columns(node: LogicalPlan, tables: &Tables, guarded: bool) -> Result<Tra
     })
 }
 
-/// The call of one of our functions, if the expression is one.
+/// Returns the called `fhirpath()` function and its arguments. `None` if the expression is not such a call.
 fn call(expression: &Expr) -> Option<(&Called, &[Expr])> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
         return None;
@@ -125,7 +129,7 @@ fn over_columns(
     Ok(ScalarUDF::from(function).call(given))
 }
 
-/// The function over columns, if an expression is one.
+/// Returns the function over columns and its arguments. `None` if the expression is not a call of one.
 fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
         return None;
@@ -133,11 +137,11 @@ fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
     Some((func.inner().downcast_ref::<OverColumns>()?, args))
 }
 
-/// Collects the leaves that a node's expressions read.
+/// Records the leaves that a node's expressions read.
 fn leaves_of(node: &LogicalPlan, asked: &mut Asked) -> Result<()> {
     let inputs = node.inputs();
     let schema = merge_schema(&inputs);
-    // The expressions of these operators show which columns they use. Any other operator uses all its input.
+    // These operators use only the columns in their expressions. Any other operator uses all columns of its input.
     let says = matches!(
         node,
         LogicalPlan::Projection(_)
@@ -173,7 +177,8 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
         }
         return Ok(());
     }
-    // The scan decides this condition. The function call beside it reads the columns.
+    // `necessary` has added this predicate for the scan. It reads no other leaves than the `fhirpath()` call from which
+    // it was derived, and that call is in the same filter.
     if is_predicate(expression) {
         return Ok(());
     }
@@ -192,7 +197,7 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
             path.push(EVERYTHING.to_owned());
         }
         asked.entry(type_id).or_default().leaves.insert(path.join("."));
-        // An index selects one element of the list.
+        // The indexes in the path are expressions, which may read columns of their own.
         return indices(expression, schema, asked);
     }
     expression.apply_children(|child| {
@@ -202,7 +207,8 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     Ok(())
 }
 
-/// The column to which a chain of fields and indexes belongs. `path` gets the fields' names, the last first.
+/// Returns the column at the beginning of a path such as `name[1]['family']`. Adds the names of the path's fields to
+/// `path`, the last one first. Returns `None` if the expression is not such a path.
 fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column> {
     match expression {
         Expr::Column(column) => Some(column),
@@ -223,7 +229,7 @@ fn chain<'e>(expression: &'e Expr, path: &mut Vec<String>) -> Option<&'e Column>
     }
 }
 
-/// Collects the leaves that the indexes in a chain read.
+/// Records the leaves that the index expressions of a path read.
 fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
     let Expr::ScalarFunction(ScalarFunction { args, .. }) = expression else {
         return Ok(());
@@ -237,7 +243,7 @@ fn indices(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()
     indices(of, schema, asked)
 }
 
-/// Records that a column is read completely.
+/// Records that all leaves of a column are read.
 fn whole(field: &Field, asked: &mut Asked) {
     if let Some((type_id, root)) = origin(field) {
         let leaf = if is_nested(field.data_type()) {
@@ -249,7 +255,8 @@ fn whole(field: &Field, asked: &mut Asked) {
     }
 }
 
-/// Replaces a table by a provider of the requested leaves, and updates the types of the plan above.
+/// Replaces the provider of a type's table by one that reads the needed leaves, and passes the watch to the provider of
+/// a view. Any other node gets its schema computed again from its new inputs.
 fn narrow(node: LogicalPlan, asked: &Asked, watch: Option<&Arc<Watch>>) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::TableScan(scan) = node else {
         return node.recompute_schema().map(Transformed::yes);
@@ -275,7 +282,8 @@ fn narrow(node: LogicalPlan, asked: &Asked, watch: Option<&Arc<Watch>>) -> Resul
     Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
 }
 
-/// The rows of a table with these leaves. The table's files stay open until the reader is done.
+/// Returns a provider of the rows of a table with the needed leaves. The table's files stay open until the provider is
+/// dropped, so a file that is removed in the meantime can still be read.
 fn lake_provider(table: &ScopedTable, wanted: OfTable) -> Result<Arc<dyn TableProvider>> {
     let table = table.held(None)?;
     Ok(table.provider(ScanRequest {
@@ -285,7 +293,8 @@ fn lake_provider(table: &ScopedTable, wanted: OfTable) -> Result<Arc<dyn TablePr
     }))
 }
 
-/// The conditions of a filter that the scan can use, derived from FHIRPath expressions.
+/// Returns conditions that follow from the `fhirpath()` calls in a filter and that a scan can decide. The filter itself
+/// still has to be applied.
 fn necessary(filter: &Expr) -> Result<Vec<Expr>> {
     let mut found = Vec::new();
     for part in split_conjunction(filter) {
@@ -297,7 +306,7 @@ fn necessary(filter: &Expr) -> Result<Vec<Expr>> {
             if !functions.contains(&expression) {
                 functions.push(expression);
             }
-            // A column of the statement may have the same name, but not the same relation.
+            // No relation of a statement has this name, so this column differs from all columns of the statement.
             Ok(Transformed::yes(Expr::Column(Column::new(Some("fhirpath()"), COLUMN))))
         })?;
         let is_alone = of_column.data.column_refs().len() == 1;

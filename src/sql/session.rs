@@ -1,4 +1,4 @@
-//! A session over one snapshot of a lake in one reader's scope: tables, functions, limits.
+//! A SQL session over one snapshot of a lake in one caller's scope: tables, functions, limits.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -31,34 +31,35 @@ use crate::plan::{ReserveWindows, SortPool, sorts_by_several_keys, spilling};
 use crate::terminology::Terminology;
 use crate::views::{View, ViewTable};
 
-/// The maximum number of memory consumers in an error of DataFusion.
+/// The maximum number of memory consumers that DataFusion lists in an error about memory.
 const CONSUMERS_NAMED: usize = 3;
-/// The sorts of all partitions together reserve at most one part in this many for their merges.
+/// All partitions of a sort together reserve at most `1 / RESERVED_PARTS` of the memory for their merges.
 const RESERVED_PARTS: usize = 4;
-/// The maximum bytes that a statement may spill.
+/// The maximum bytes that the statements of a session have in spill files at one time.
 const MAX_SPILLED: u64 = 100 << 30;
 
-/// The limits of a session, and the terminology for its expressions.
+/// The limits of a session, and the terminology for its FHIRPath expressions.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The maximum bytes of sorts, joins and groups together.
+    /// The maximum bytes of memory that sorts, joins and aggregations use together.
     pub memory: usize,
-    /// The folder for sealed spill files. Without one no operator can spill.
+    /// The folder for encrypted spill files. With `None`, no operator can spill.
     pub spill: Option<PathBuf>,
-    /// Value sets and code systems.
+    /// The value sets and code systems for FHIRPath expressions. `None` if there are none.
     pub terminology: Option<Arc<Terminology>>,
 }
 
-/// A session. It answers statements about the snapshot that was newest when it began.
+/// A SQL session. Its statements read the snapshot that was the newest when the session was created.
 pub struct Session {
     context: SessionContext,
     tables: Arc<Tables>,
-    /// Tells the memory pool that sorts must spill early.
+    /// Set once a planned statement sorts by several keys. From then on, the memory pool makes sorts spill early.
     early: Arc<AtomicBool>,
 }
 
 impl Session {
-    /// A session over a scope, with views as tables of these names.
+    /// Creates a session over the lake's newest snapshot. Each view becomes a table with the given name. A name that is
+    /// used twice, or that is the name of a resource type, is an error.
     pub fn new(
         lake: &Lake,
         scope: &Arc<Scope>,
@@ -97,7 +98,7 @@ impl Session {
             .with_catalog_list(Arc::new(catalogs))
             .with_physical_optimizer_rules(rules)
             .build();
-        // No statement may make a table from a file.
+        // Without table factories, no statement can create a table from a file.
         state.table_factories_mut().clear();
         let context = SessionContext::new_with_state(state);
         for is_list in [false, true] {
@@ -106,12 +107,12 @@ impl Session {
         Ok(Session { context, tables, early })
     }
 
-    /// Plans a statement.
+    /// Parses and plans a statement. An `EXPLAIN` yields its plan, any other statement its rows.
     pub async fn query(&self, statement: &str) -> Result<Query, SqlError> {
         self.plan(Wanted::parse(statement)?, None).await
     }
 
-    /// The first table in a statement that does not exist.
+    /// Returns an error about the first table of a statement that does not exist. `None` if all tables exist.
     fn absent(&self, statement: &Statement) -> Option<SqlError> {
         let named = self.context.state().resolve_table_references(statement).ok()?;
         let of_lake = named
@@ -125,8 +126,8 @@ impl Session {
         Some(SqlError::Statement(format!("there is no table '{absent}'{meant}")))
     }
 
-    /// Plans a statement, to show its plan instead of its rows. With `analyze` the plan runs first, as for
-    /// `EXPLAIN ANALYZE`.
+    /// Parses and plans a statement whose plan is to be shown instead of its rows. With `analyze`, [`Query::plan`] runs
+    /// the statement first and adds the metrics, as for `EXPLAIN ANALYZE`.
     pub async fn explain(&self, statement: &str, analyze: bool) -> Result<Query, SqlError> {
         self.plan(Wanted::parse(statement)?, Some(analyze)).await
     }
@@ -184,7 +185,8 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// Names are case-sensitive, as in FHIR, so they are used as written.
+/// Returns the configuration of a session with this many bytes of memory. Column names keep their case, because FHIR's
+/// element names are case-sensitive.
 fn config(memory: usize) -> SessionConfig {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(CATALOG, SCHEMA)
@@ -192,7 +194,9 @@ fn config(memory: usize) -> SessionConfig {
         .with_information_schema(true);
     let options = config.options_mut();
     options.sql_parser.enable_ident_normalization = false;
-    // The sort of each partition reserves this much for its merge before it begins.
+    // If a sort can spill, each of its partitions reserves this number of bytes for its merge before it keeps rows. The
+    // number is DataFusion's default or, if that is too much, `1 / RESERVED_PARTS` of the memory divided by the number
+    // of partitions.
     let reserved = memory / RESERVED_PARTS / options.execution.target_partitions.max(1);
     options.execution.sort_spill_reservation_bytes = options.execution.sort_spill_reservation_bytes.min(reserved);
     config

@@ -1,5 +1,5 @@
-//! Parses statements and allows only queries. Also expands a short form: `fhirpath(Patient, 'gender')` means the row
-//! whose text is `Patient.resource`.
+//! Parses statements and allows only those that read. Also expands the short forms of `fhirpath()`: `fhirpath(Patient,
+//! 'gender')` becomes `fhirpath(Patient.resource, 'gender')`.
 
 use std::ops::ControlFlow;
 
@@ -14,21 +14,21 @@ use super::error::SqlError;
 use super::{function, length};
 use crate::fhir::storage::TEXT;
 
-/// The maximum nesting of expressions.
+/// The maximum nesting of a statement, as the recursion limit of the parser.
 const MAX_DEPTH: usize = 50;
-/// The name of the row in a statement that reads only one table.
+/// The name that stands for the row in `fhirpath(row, ...)`, if a statement reads only one table.
 const ROW: &str = "row";
 
-/// A statement that only reads.
+/// A statement that only reads, and what the caller wants of it.
 pub(super) enum Wanted {
-    /// The statement's rows.
+    /// The rows of the statement.
     Rows(Statement),
-    /// Its plan and, with `analyze`, the metrics of a run.
+    /// The plan of the statement. With `analyze`, the statement runs first, and the plan has the metrics of the run.
     Plan { of: Statement, analyze: bool },
 }
 
 impl Wanted {
-    /// Parses a text with one statement.
+    /// Parses a text, which must have exactly one statement. The statement must only read.
     pub(super) fn parse(text: &str) -> Result<Wanted, SqlError> {
         let dialect = GenericDialect {};
         length::check(text, &dialect)?;
@@ -64,7 +64,7 @@ impl Wanted {
         }
     }
 
-    /// The statement whose rows or plan is wanted.
+    /// Returns the statement, without its `EXPLAIN`.
     pub(super) fn statement(&self) -> &Statement {
         match self {
             Wanted::Rows(statement) => statement,
@@ -73,7 +73,7 @@ impl Wanted {
     }
 }
 
-/// The statement, if it only reads, with the full form of `fhirpath()`.
+/// Checks that a statement only reads. Returns it with the short forms expanded.
 fn reading(mut statement: Statement) -> Result<Statement, SqlError> {
     let reads = match &statement {
         Statement::Statement(sql) => match sql.as_ref() {
@@ -98,7 +98,7 @@ fn reading(mut statement: Statement) -> Result<Statement, SqlError> {
     Ok(statement)
 }
 
-/// Stops at a query that writes: the statement's own, one of a `WITH`, or one in brackets.
+/// A visitor that stops at a query that writes: the statement's own query, one of a `WITH`, or one in brackets.
 struct Writing;
 
 impl Visitor for Writing {
@@ -113,7 +113,7 @@ impl Visitor for Writing {
     }
 }
 
-/// Whether the body of a query is itself a statement that writes, or puts its rows into a table.
+/// Whether the body of a query writes: it is an INSERT, UPDATE, DELETE or MERGE, or a `SELECT ... INTO`.
 fn writes(body: &SetExpr) -> bool {
     match body {
         SetExpr::Select(select) => select.into.is_some(),
@@ -124,7 +124,8 @@ fn writes(body: &SetExpr) -> bool {
     }
 }
 
-/// The first words of a statement. They show its purpose and contain no value.
+/// Returns the first word of a statement in upper case, or the first two after CREATE, DROP or ALTER. They tell what
+/// the statement does and contain no value.
 fn kind(statement: &Statement) -> String {
     let text = statement.to_string();
     let words = text.split_whitespace().map(str::to_uppercase);
@@ -137,7 +138,7 @@ fn kind(statement: &Statement) -> String {
     }
 }
 
-/// Changes `name[1].family` to `name[1]['family']`: after brackets a dot is a field.
+/// Changes `name[1].family` to `name[1]['family']`: after a subscript, a dot selects a field.
 fn bracket(expression: &mut Expr) {
     let Expr::CompoundFieldAccess { access_chain, .. } = expression else {
         return;
@@ -160,7 +161,8 @@ fn bracket(expression: &mut Expr) {
     }
 }
 
-/// Changes `fhirpath(p, 'x')` and `fhirpath('x')` to `fhirpath(p.resource, 'x')` and `fhirpath(resource, 'x')`.
+/// Changes `fhirpath(p, 'x')` to `fhirpath(p.resource, 'x')`, and `fhirpath('x')` and `fhirpath(row, 'x')` to
+/// `fhirpath(resource, 'x')`.
 fn spell_out(expression: &mut Expr) {
     let Expr::Function(call) = expression else { return };
     let is_ours = function::NAMES

@@ -1,8 +1,8 @@
-//! The tables of a statement: one for each resource type, and one for each view.
+//! The tables of a session: one for each resource type, and one for each view.
 //!
-//! The table of a type has the columns of the lake's Parquet files: first the system columns that are useful to people,
-//! then the elements. It is used while a statement is planned. `rewrite` replaces it by a provider of the columns that
-//! the statement names.
+//! The table of a type has the columns of the lake's Parquet files: first those system columns that are useful to
+//! people, then the elements. DataFusion uses this table only to plan a statement. `rewrite` then replaces it by a
+//! provider of the columns that the statement reads.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::fhir::{Kind, TypeId, facts};
 use crate::lake::scan::{FILE, ROW, ScopedTable};
 use crate::views::ViewTable;
 
-/// System columns that a table shows, in order. Elements follow.
+/// The system columns that a table shows, in this order. Elements follow.
 const SHOWN: [&str; 7] = [
     "id",
     "patient",
@@ -28,14 +28,14 @@ const SHOWN: [&str; 7] = [
     "endpoint",
     TEXT,
 ];
-/// The metadata key with the origin of a table's column: `Patient.gender`.
+/// The metadata key of a column's origin, such as `Patient.gender`.
 const ORIGIN: &str = "tabularium.column";
-/// The only schema of the only catalog.
+/// The name of the only schema.
 pub(super) const SCHEMA: &str = "lake";
-/// The name of the catalog.
+/// The name of the only catalog.
 pub(super) const CATALOG: &str = "tabularium";
 
-/// The table of a resource type.
+/// The table of a resource type, for planning. It cannot be scanned.
 #[derive(Debug)]
 pub(super) struct RowTable {
     pub(super) table: ScopedTable,
@@ -68,7 +68,8 @@ impl RowTable {
     }
 }
 
-/// The type and root column of a plan's field, if it comes unchanged from a table.
+/// Returns the resource type and the root column from which a field of a plan comes. `None` if the field is not an
+/// unchanged column of a type's table.
 pub(super) fn origin(field: &Field) -> Option<(TypeId, &str)> {
     let (resource_type, column) = field.metadata().get(ORIGIN)?.split_once('.')?;
     Some((facts().lookup(resource_type)?, column))
@@ -95,7 +96,7 @@ impl TableProvider for RowTable {
     }
 }
 
-/// All tables in one reader's scope.
+/// All tables that a session shows, in one caller's scope.
 #[derive(Debug)]
 pub(super) struct Tables {
     any: ScopedTable,
@@ -103,22 +104,24 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// `any` is a table of any type.
+    /// Creates the tables. `any` is the table of any one type; the tables of the other types are derived from it.
     pub(super) fn new(any: ScopedTable, views: BTreeMap<String, Arc<ViewTable>>) -> Tables {
         Tables { any, views }
     }
 
-    /// The resource type of a name.
+    /// Returns the resource type with exactly this name. `None` if no such type is stored.
     pub(super) fn resource_type(name: &str) -> Option<TypeId> {
         facts().lookup(name).filter(is_stored)
     }
 
-    /// The columns of a type's table that programs may read.
+    /// Returns the columns of a type's table that contain these leaves. If the table lacks a leaf, its deepest existing
+    /// parent element stands for it.
     pub(super) fn stored(&self, type_id: TypeId, leaves: &LeafSet) -> SchemaRef {
         self.any.other(type_id).schema(leaves)
     }
 
-    /// The name of the table that a statement means: the same name, or one that differs only in case.
+    /// Returns the name of the table that a statement means: a table with exactly this name, else one whose name
+    /// differs only in case. `None` if there is none.
     fn find(&self, name: &str) -> Option<String> {
         if self.views.contains_key(name) || Tables::resource_type(name).is_some() {
             return Some(name.to_owned());
@@ -161,7 +164,7 @@ impl SchemaProvider for Tables {
     }
 }
 
-/// The catalog of one schema.
+/// The catalog, which has one schema.
 #[derive(Debug)]
 pub(super) struct Catalog(pub(super) Arc<Tables>);
 
@@ -175,7 +178,7 @@ impl CatalogProvider for Catalog {
     }
 }
 
-/// Whether a column has other columns inside.
+/// Whether a column is a struct or a list of structs.
 pub(super) fn is_nested(data_type: &DataType) -> bool {
     match data_type {
         DataType::Struct(_) => true,

@@ -1,21 +1,21 @@
-//! The `fhirpath()` calls of a plan for another process: the view of the expression, and the columns that the call
-//! gets.
+//! The parts of a `fhirpath()` call, for a plan that is written as bytes and runs in another process.
 
 use crate::views::WrittenView;
 
 /// A call of `fhirpath()` or `fhirpath_list()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenCall {
-    /// The expression as a view with one column.
+    /// The view whose only column is the expression.
     pub view: WrittenView,
-    /// The expression.
+    /// The text of the expression.
     pub text: String,
-    /// Whether the call returns all values as a list.
+    /// Whether the call returns a list of all values.
     pub is_list: bool,
-    /// The name that the call has in the statement.
+    /// The name that the call's column has in the statement.
     pub named: String,
-    /// The columns that are its arguments.
+    /// The names of the columns that are the arguments.
     pub columns: Vec<String>,
-    /// Whether the first argument is an id. If this id is null, there is no row.
+    /// Whether the first argument is the row's id. If the id is null, an outer join has added the row, and the result
+    /// is null.
     pub guarded: bool,
 }

@@ -1,4 +1,4 @@
-//! The memory that all plans share, and the disk to which sorts spill.
+//! The memory that all plans share, and the spill files of sorts.
 
 mod pool;
 mod reserved;

@@ -1,4 +1,4 @@
-//! The memory that operators of all plans share, and the disk to which sorts spill.
+//! The memory that the operators of all plans share, and the limit of the files to which sorts spill.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
@@ -9,15 +9,16 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use super::sort_pool::SortPool;
 use super::spill::spilling;
 
-/// The maximum memory of sorts, joins and groups of all plans together, in bytes.
+/// The maximum bytes of memory that the sorts, joins and aggregations of all plans use together.
 const MEMORY: usize = 1 << 30;
-/// The maximum bytes on disk of sorts of all plans together.
+/// The maximum bytes that the sorts of all plans have in spill files at one time.
 const SPILLED: u64 = 32 << 30;
 
-/// The memory that all plans share. A sort that gets no more memory continues in sealed files of the system's temporary
-/// folder, which are removed with it. An operator that cannot spill fails.
+/// Returns the memory pool and the spill files that all plans share. If a sort gets no more memory, it continues in
+/// encrypted files in the system's temporary folder. The files are removed when the sort ends. An operator that cannot
+/// spill fails.
 pub fn runtime() -> Arc<RuntimeEnv> {
-    // Folders are made at their first use, so this cannot fail.
+    // Building the runtime does not fail, because it creates no files. Files are created when a sort spills.
     static RUNTIME: LazyLock<Arc<RuntimeEnv>> = LazyLock::new(|| bounded(MEMORY, SPILLED).unwrap_or_default());
     RUNTIME.clone()
 }
@@ -41,7 +42,7 @@ mod tests {
 
     const ROWS: u64 = 600_000;
 
-    /// The numbers sorted by some keys, and how many times the sort spilled.
+    /// Sorts the numbers by some keys. Returns them and the number of times the sort spilled.
     async fn sorted(runtime: Arc<RuntimeEnv>, keys: Vec<Expr>) -> Result<(Vec<u64>, usize)> {
         let schema = Arc::new(Schema::new(vec![Field::new("number", DataType::UInt64, false)]));
         let batches = (0..ROWS).step_by(10_000).map(|from| {
@@ -80,7 +81,7 @@ mod tests {
         assert!(error.to_string().contains("exceeded the allowable limit"), "{error}");
     }
 
-    /// The merge of narrow rows by several keys takes more memory than the rows.
+    /// For narrow rows, the merge by several keys takes more memory than the rows.
     #[test]
     fn a_sort_by_several_keys_spills_before_its_merge_lacks_memory() {
         let tokio = tokio::runtime::Builder::new_current_thread().build().unwrap();

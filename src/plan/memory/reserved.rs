@@ -1,8 +1,8 @@
-//! Counts the rows that a window function keeps towards the memory of its plan.
+//! Reserves memory for the rows that a window function keeps.
 //!
-//! `WindowAggExec` keeps all of its input before it yields a row, and DataFusion does not count this memory. A rule
-//! puts a `ReservedExec` under each such operator. The `ReservedExec` reserves memory for every batch that passes, and
-//! fails if no memory is left.
+//! `WindowAggExec` keeps all of its input before it yields a row, and DataFusion does not count this memory. The
+//! optimizer rule `ReserveWindows` puts a `ReservedExec` below each `WindowAggExec`. The `ReservedExec` reserves memory
+//! for every batch that passes, and fails if the pool has no memory left.
 
 use std::fmt;
 use std::pin::Pin;
@@ -26,17 +26,18 @@ use futures::{Stream, StreamExt};
 
 use super::super::child::only_child;
 
-/// A window concatenates the batches that it keeps, so for a moment it holds two copies of each.
+/// The number of copies for which memory is reserved. A window function concatenates the batches that it keeps, so for
+/// a moment it holds each row twice.
 const COPIES: usize = 2;
 
-/// Passes on the rows of its input. It reserves memory for them until the stream is dropped.
+/// Passes on the rows of its input, and reserves memory for them until its stream is dropped.
 #[derive(Clone, Debug)]
 pub struct ReservedExec {
     input: Arc<dyn ExecutionPlan>,
 }
 
 impl ReservedExec {
-    /// Reserves memory for the rows of an input.
+    /// Creates an operator that reserves memory for the rows of this input.
     pub fn new(input: Arc<dyn ExecutionPlan>) -> ReservedExec {
         ReservedExec { input }
     }
@@ -117,7 +118,8 @@ impl Stream for Reserving {
     }
 }
 
-/// The bytes of a batch's rows. Batches are often slices of one larger batch, whose memory must count only once.
+/// Returns the number of bytes of a batch's rows. Batches are often slices of one larger batch. Only the bytes of each
+/// slice are counted, so that the larger batch is counted once in total.
 fn size(batch: &RecordBatch) -> Result<usize> {
     let columns = batch.columns().iter();
     let sizes = columns.map(|column| column.to_data().get_slice_memory_size());
@@ -130,7 +132,7 @@ impl RecordBatchStream for Reserving {
     }
 }
 
-/// Puts a `ReservedExec` under each operator that keeps its input uncounted.
+/// Puts a `ReservedExec` below each `WindowAggExec`.
 #[derive(Debug)]
 pub struct ReserveWindows;
 

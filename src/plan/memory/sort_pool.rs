@@ -1,8 +1,8 @@
 //! Makes sorts spill early, while there is still memory for merging the rows that they keep.
 //!
 //! A sort keeps its input and reserves twice its bytes. Before it spills, it sorts the batches and merges them. A merge
-//! by several keys makes a text of bytes from the keys of every row. For narrow rows, this takes three times the memory
-//! that the sort has reserved. If no memory is left by then, the sort fails instead of spilling.
+//! by several keys encodes the keys of every row as bytes. For narrow rows, this takes three times the memory that the
+//! sort has reserved. Without memory for the merge, the sort fails instead of spilling.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,24 +17,25 @@ use datafusion::execution::memory_pool::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
-/// All sorts together keep at most `1 / PARTS` of the memory.
+/// While sorts spill early, all sorts together reserve about `1 / PARTS` of the memory. Each sort may exceed its share
+/// with its first batch.
 const PARTS: usize = 4;
-/// The beginning of the name of a sort among the consumers of memory. The merge of a sort has another name.
+/// The beginning of a sort's name as a memory consumer. DataFusion registers the merge of a sort under another name.
 const SORT: &str = "ExternalSorter[";
 
-/// DataFusion's fair pool, in which sorts can spill early.
+/// A `FairSpillPool` that can make sorts spill before the memory is full.
 #[derive(Debug)]
 pub struct SortPool {
-    /// Whether sorts spill early.
+    /// Whether sorts spill early. Another holder of the flag may change it at any time.
     early: Arc<AtomicBool>,
     pool: FairSpillPool,
     max_bytes: usize,
-    /// The number of sorts that keep rows, or will keep rows.
+    /// The number of registered sorts.
     sorts: AtomicUsize,
 }
 
 impl SortPool {
-    /// A pool of this many bytes. Sorts spill early while `early` is set.
+    /// Creates a pool of `max_bytes` bytes. Sorts spill early while `early` is set.
     pub fn new(max_bytes: usize, early: Arc<AtomicBool>) -> SortPool {
         SortPool {
             early,
@@ -44,13 +45,13 @@ impl SortPool {
         }
     }
 
-    /// The bytes that each sort may keep.
+    /// Returns the number of bytes that each sort may reserve.
     fn share(&self) -> usize {
         self.max_bytes / PARTS / self.sorts.load(Ordering::Relaxed).max(1)
     }
 }
 
-/// Whether a plan sorts by several keys, and not only for the first rows.
+/// Whether a plan has a sort by several keys that returns all rows. A sort with a limit does not count.
 pub fn sorts_by_several_keys(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     plan.exists(|node| {
         let sort = node.downcast_ref::<SortExec>();
@@ -87,7 +88,7 @@ impl MemoryPool for SortPool {
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let kept = reservation.size();
-        // A sort without rows has nothing to spill, so its first batch may exceed the share.
+        // A sort that has reserved nothing has nothing to spill. So its first batch may exceed the share.
         let exceeds = || kept > 0 && kept + additional > self.share();
         if is_sort(reservation.consumer()) && self.early.load(Ordering::Relaxed) && exceeds() {
             return Err(DataFusionError::ResourcesExhausted(format!(
@@ -132,7 +133,7 @@ mod tests {
         one.free();
         let other = sort(1);
         assert!(one.try_grow(1_500).is_ok() && one.try_grow(1).is_err());
-        // The first batch of a sort may exceed the share of a sort.
+        // The first batch of a sort may exceed the sort's share.
         assert!(other.try_grow(4_000).is_ok() && other.try_grow(1).is_err());
         let merge = MemoryConsumer::new("ExternalSorterMerge[0]").register(&pool);
         assert!(merge.try_grow(6_500).is_ok() && merge.try_grow(1).is_err());

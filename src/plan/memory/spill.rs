@@ -1,5 +1,5 @@
-//! Spill files of operators that get no more memory: sealed under a key in memory, without a name, and limited in total
-//! size.
+//! The files to which operators spill when they get no more memory. The files are encrypted with a key that exists only
+//! in memory. They have no name in the file system, and their total size is limited.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use futures::Stream;
 
 use crate::lake::scratch::Parts;
 
-/// The number of bytes that are sealed, or read, at once.
+/// The number of bytes that a writer collects before it encrypts and writes them. A reader reads the same portions.
 const RUN: usize = 256 << 10;
 
-/// Lets plans spill into a folder, at most this many bytes in total.
+/// Lets plans spill into files in a folder. All files that exist at one time hold at most `max_bytes` bytes.
 pub fn spilling(folder: &Path, max_bytes: u64) -> DiskManagerBuilder {
     DiskManagerBuilder::default().with_temp_file_factory(Arc::new(Spills {
         folder: folder.to_owned(),
@@ -58,9 +58,10 @@ struct Spilled(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
-    /// Offsets and lengths of the written parts.
+    /// The offset and the length of each portion in `parts`, in the order of the file. Lengths are those before
+    /// encryption.
     runs: Mutex<Vec<(u64, usize)>>,
-    /// The clear size of the file in bytes.
+    /// The number of bytes before encryption, including those that the writer still collects.
     size: AtomicU64,
     room: Arc<Room>,
 }
@@ -89,7 +90,7 @@ impl SpillFile for Spilled {
             let Some((at, length)) = inner.run(number) else {
                 return Ok(None);
             };
-            // Waiting for the disk must not block others.
+            // The read runs on a blocking thread, so that tasks on this thread do not wait for the disk.
             let reading = SpawnedTask::spawn_blocking(move || {
                 let mut run = Vec::with_capacity(length);
                 inner.parts.read(at, length, 0..length, &mut run).map(|()| (run, inner))
@@ -114,7 +115,7 @@ impl SpillFile for Spilled {
 
 struct Writer {
     inner: Arc<Inner>,
-    /// Bytes that are not sealed yet.
+    /// Bytes that are not encrypted and written yet.
     run: Vec<u8>,
 }
 
@@ -162,7 +163,8 @@ impl SpillWriter for Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // A caller that must know whether everything was written has called `finish`.
+        // A failure cannot be returned from here. A caller that must know whether everything was written calls `finish`
+        // first.
         let _ = self.put();
     }
 }
@@ -190,7 +192,7 @@ mod tests {
             let runs: Vec<Bytes> = file.read_stream().unwrap().try_collect().await.unwrap();
             assert!(runs.concat() == text.as_bytes());
         }
-        // The limit is for all files together. Dropped files return their room.
+        // The limit applies to all files together. A dropped file no longer counts.
         let full = |file: &Arc<dyn SpillFile>| file.open_writer().unwrap().write_all(&vec![1; 7 << 19]).is_err();
         let other = disk.create_tmp_file("a test").unwrap();
         assert!(full(&other));

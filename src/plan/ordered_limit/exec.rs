@@ -1,7 +1,8 @@
-//! Rows in the table's own order. The input's partitions are consecutive parts of the table. They run one by one, or
-//! several run ahead on other threads, until there are enough rows.
+//! An operator that takes rows in the table's own order. The partitions of its input are consecutive parts of the
+//! table. They run one by one, or several of them run ahead on other threads, until there are enough rows.
 //!
-//! So a page costs the same wherever it is in the table. Nothing after its end is read, except by parts that ran ahead.
+//! So a page costs the same wherever it is in the table. Rows after the end of the page are read only by partitions
+//! that ran ahead.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,8 +31,8 @@ use super::super::threads::{Pace, Part, Parts, Prefetch};
 use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
 
-/// If at most this many rows are wanted, the first part usually has them. A second thread would only read unwanted
-/// rows.
+/// The maximum number of wanted rows for which the first partition runs alone at first. It usually has that many rows,
+/// and other threads would only read rows that nobody wants.
 const FEW_ROWS: usize = 10_000;
 
 /// Takes rows from its input's partitions, one partition after the other. Its output is one partition.
@@ -44,7 +45,7 @@ pub struct OrderedLimitExec {
 }
 
 impl OrderedLimitExec {
-    /// The rows of an input whose partitions follow each other in the table's order.
+    /// Creates an operator over an input whose partitions follow each other in the table's order.
     pub fn new(input: Arc<dyn ExecutionPlan>, limit: Limit) -> OrderedLimitExec {
         let input = bounded(input, limit);
         let properties = PlanProperties::new(
@@ -61,23 +62,25 @@ impl OrderedLimitExec {
         }
     }
 
-    /// Which rows the operator takes.
+    /// Returns the limit that decides which rows the operator takes.
     pub fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// The operator's input.
+    /// Returns the operator's input.
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
-    /// The same over another input with the same rows. Both share their metrics.
+    /// Returns a copy of this operator over another input with the same rows. Both operators count into the same
+    /// metrics.
     pub fn over(&self, input: Arc<dyn ExecutionPlan>) -> OrderedLimitExec {
         OrderedLimitExec { input, ..self.clone() }
     }
 }
 
-/// The input, limited to the number of rows that may be wanted from one partition.
+/// Limits the scan below to the number of rows that may be wanted from one partition. Returns an input that is not a
+/// scan unchanged.
 fn bounded(input: Arc<dyn ExecutionPlan>, limit: Limit) -> Arc<dyn ExecutionPlan> {
     match (input.downcast_ref::<LakeScanExec>(), limit.of_part()) {
         (Some(scan), Some(max_rows)) => Arc::new(scan.at_most(max_rows)),
@@ -111,7 +114,7 @@ impl ExecutionPlan for OrderedLimitExec {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    /// Repartitioned rows would lose their order.
+    /// Repartitioning would destroy the order of the rows.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -143,7 +146,7 @@ impl ExecutionPlan for OrderedLimitExec {
             Box::new((0..count).map(begin))
         };
         let pace = Pace {
-            // Most pages end in the first part. Other threads start only if it was not enough.
+            // Most pages end in the first partition. Other threads start only if its rows were not enough.
             first_here: limit.max_rows().is_some_and(|max_rows| max_rows <= FEW_ROWS),
             blocking: false,
         };
@@ -161,7 +164,7 @@ impl ExecutionPlan for OrderedLimitExec {
     }
 }
 
-/// The rows of a partition that may be wanted, in order.
+/// Starts one partition and returns its batches. For a backwards limit, these are its last batches in reverse order.
 fn begin(
     input: &Arc<dyn ExecutionPlan>,
     part: usize,
@@ -181,7 +184,8 @@ fn begin(
     }
 }
 
-/// At most this many last rows of a part, in reverse order.
+/// Reads a partition to its end. Returns its last batches in reverse order, with reversed rows: at least `max_rows`
+/// rows, or all rows if the partition has fewer.
 async fn last(mut batches: SendableRecordBatchStream, max_rows: usize) -> Result<Vec<RecordBatch>> {
     let mut kept: VecDeque<RecordBatch> = VecDeque::new();
     let mut rows = 0;
@@ -203,7 +207,7 @@ async fn last(mut batches: SendableRecordBatchStream, max_rows: usize) -> Result
     kept.iter().rev().map(reversed).collect()
 }
 
-/// The batches of parts, without the skipped rows, until enough were taken.
+/// The batches of all partitions, without the skipped rows, until enough rows were taken.
 struct Limited {
     parts: Option<Prefetch<RecordBatch, DataFusionError>>,
     skip: usize,
@@ -212,7 +216,7 @@ struct Limited {
 }
 
 impl Limited {
-    /// The rows to take of a batch.
+    /// Cuts the rows to take out of a batch, and updates the counts. `None` if no row of the batch is taken.
     fn take(&mut self, batch: RecordBatch) -> Option<RecordBatch> {
         let rows = batch.num_rows();
         let from = self.skip.min(rows);
@@ -234,7 +238,7 @@ impl Stream for Limited {
         let rows = self.get_mut();
         loop {
             if rows.left == 0 {
-                // All wanted rows were returned, so no part may read ahead any more.
+                // All wanted rows were returned. Dropping the parts stops those that run ahead.
                 rows.parts = None;
             }
             let Some(parts) = &mut rows.parts else {
@@ -273,7 +277,8 @@ mod tests {
     use super::super::super::{OrderedLimit, Planned, Planner};
     use super::*;
 
-    /// A table whose parts have batches of this many numbered rows, and a column that nothing reads.
+    /// Builds a scan of a table. `parts` has the number of rows of each batch of each partition. The first column
+    /// numbers the rows. No test reads the second column.
     fn table(parts: &[&[u32]]) -> LogicalPlan {
         let fields = ["number", "other"].map(|name| Field::new(name, DataType::UInt32, false));
         let schema = Arc::new(Schema::new(fields.to_vec()));

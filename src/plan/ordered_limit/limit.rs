@@ -1,26 +1,26 @@
-//! Which rows of a table's order are taken: how many are skipped, how many follow, and from which end.
+//! A limit on rows in the table's own order: how many rows are skipped, how many are taken, and from which end.
 
 use std::fmt;
 
-/// Which rows of a table's order are taken. By default all, from its beginning.
+/// A limit on rows in the table's own order. By default it takes all rows, from the table's beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Hash)]
 pub struct Limit {
-    /// How many rows are skipped.
+    /// The number of skipped rows.
     pub skip: usize,
-    /// How many rows are taken after the skipped ones. `None` for all.
+    /// The number of rows that are taken after the skipped ones. `None` for all rows.
     pub take: Option<usize>,
-    /// Whether rows are counted and returned from the table's end.
+    /// Whether rows are counted from the table's end and returned in reverse order.
     pub backwards: bool,
 }
 
 impl Limit {
-    /// The maximum number of rows to find.
+    /// Returns the maximum number of rows to read, including the skipped ones. `None` if all rows are taken.
     pub(super) fn max_rows(&self) -> Option<usize> {
         self.take.map(|take| self.skip.saturating_add(take))
     }
 
-    /// The maximum number of rows to find in a part of the table. `None` for backwards reading: it wants the last rows
-    /// of a part, and these are known only at the end of the part.
+    /// Returns the maximum number of rows to read from one partition. `None` if all rows are taken, and for a backwards
+    /// limit. A backwards limit needs the last rows of a partition, and these are known only at its end.
     pub fn of_part(&self) -> Option<usize> {
         self.max_rows().filter(|_| !self.backwards)
     }

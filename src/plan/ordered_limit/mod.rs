@@ -1,4 +1,4 @@
-//! A limit on rows in the table's own order: the node of logical plans and its operator.
+//! A limit on rows in the table's own order: the node of logical plans, and its operator.
 
 mod exec;
 mod limit;

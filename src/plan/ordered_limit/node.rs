@@ -1,5 +1,6 @@
-//! Rows in the table's own order, as a node of a logical plan: how many are skipped, how many are taken, and from which
-//! end. It sorts nothing: rows keep the order of files, and within a file the order of its rows.
+//! A node of logical plans that takes rows in the table's own order: it skips some rows and takes some, from the
+//! table's beginning or end. The node sorts nothing. Rows stay in the order of the table's files, and within a file in
+//! the order of its rows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::exec::OrderedLimitExec;
 use super::limit::Limit;
 
-/// The rows of its input that a limit takes, in the table's order.
+/// The rows that `limit` takes from the input, in the table's order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Hash)]
 pub struct OrderedLimit {
     input: LogicalPlan,
@@ -23,7 +24,7 @@ pub struct OrderedLimit {
 }
 
 impl OrderedLimit {
-    /// A plan with these rows.
+    /// Puts a limit over a plan.
     pub fn plan(input: LogicalPlan, limit: Limit) -> LogicalPlan {
         LogicalPlan::Extension(Extension {
             node: Arc::new(OrderedLimit { input, limit }),
@@ -62,13 +63,13 @@ impl UserDefinedLogicalNodeCore for OrderedLimit {
         }
     }
 
-    /// If no operator above reads a column, the input need not yield it.
+    /// The input yields only the columns that the parent of this node reads.
     fn necessary_children_exprs(&self, columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![columns.to_vec()])
     }
 }
 
-/// Plans the node as its operator.
+/// Creates the operator of an `OrderedLimit` node.
 pub(in crate::plan) struct Ordered;
 
 #[async_trait]

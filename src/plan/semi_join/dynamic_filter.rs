@@ -1,5 +1,5 @@
-//! The dynamic filter of a semi-join: a condition on the rows of one scan that becomes known after other plans have
-//! run.
+//! The dynamic filter of a semi-join: a condition on the rows of one scan that becomes known only after other plans
+//! have run.
 
 use std::any::Any;
 use std::fmt;
@@ -12,13 +12,15 @@ use crate::columns::conditions::{IdSet, Necessary};
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
 
-/// The meaning of ids for the rows of a table.
+/// Decides which rows of a table match a set of ids.
 pub trait Link: Any + fmt::Debug + Send + Sync {
-    /// The condition for these ids, with one set for each plan that ran.
+    /// Returns the condition that a row matches these ids. There is one set for each plan that finds ids, in the order
+    /// of `On::ids`.
     fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>>;
 }
 
-/// A condition that plans hold before its ids are known. When the scan begins to read, it gets the necessary condition.
+/// A condition on ids that becomes part of a plan before the ids are known. A scan asks for the necessary condition
+/// when it begins to read. By then the semi-join has set the ids.
 #[derive(Debug)]
 pub struct DynamicFilter {
     label: Arc<str>,
@@ -29,7 +31,7 @@ pub struct DynamicFilter {
 }
 
 impl DynamicFilter {
-    /// A condition that reads at most these leaves.
+    /// Creates a condition without ids. It reads at most `leaves`.
     pub fn new(label: Arc<str>, leaves: LeafSet, link: Box<dyn Link>) -> DynamicFilter {
         DynamicFilter {
             label,
@@ -40,7 +42,7 @@ impl DynamicFilter {
         }
     }
 
-    /// The meaning of the ids.
+    /// Returns the link, which turns ids into a condition.
     pub fn link(&self) -> &dyn Link {
         self.link.as_ref()
     }
@@ -50,7 +52,7 @@ impl DynamicFilter {
         self.known.get().is_some()
     }
 
-    /// Sets the ids. All later readers get the same ids.
+    /// Sets the ids. If they are set already, the call has no effect.
     pub fn tell(&self, ids: &[Arc<IdSet>]) -> Result<()> {
         if !self.is_known() {
             let condition = self.link.condition(ids)?;
@@ -85,12 +87,13 @@ impl Predicate for DynamicFilter {
     }
 }
 
-/// The dynamic filters of one plan, by number. A filter and the semi-join that sets its ids have the same number.
+/// The dynamic filters of one plan, by number. When a plan is written as bytes, a filter and the semi-join that sets
+/// its ids get the same number.
 #[derive(Debug, Default)]
 pub struct DynamicFilters(Mutex<Vec<(usize, Arc<DynamicFilter>)>>);
 
 impl DynamicFilters {
-    /// The number of a filter. A new filter gets a new number.
+    /// Returns the number of a filter. A filter that is not in the list is added with the next number.
     pub fn number(&self, filter: &Arc<DynamicFilter>) -> usize {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((number, _)) = known.iter().find(|(_, other)| Arc::ptr_eq(filter, other)) {
@@ -101,14 +104,14 @@ impl DynamicFilters {
         number
     }
 
-    /// The filter with this number.
+    /// Returns the filter with this number. `None` if there is none.
     pub fn get(&self, number: usize) -> Option<Arc<DynamicFilter>> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().find(|(other, _)| *other == number);
         found.map(|(_, filter)| filter.clone())
     }
 
-    /// Gives a filter a number.
+    /// Adds a filter under this number.
     pub fn keep(&self, number: usize, filter: &Arc<DynamicFilter>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.push((number, filter.clone()));

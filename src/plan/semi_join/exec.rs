@@ -1,7 +1,7 @@
-//! A semi-join: the rows of one plan that refer to the rows of another plan, or to which these refer.
+//! A semi-join: the rows of one plan (the left side) that refer to rows of other plans, or to which those rows refer.
 //!
-//! The ids are found first. They become a condition (`DynamicFilter`) in the filter of the other side's scan, which
-//! then skips files, row groups and rows. The semi-join operator itself compares nothing.
+//! The other plans run first and yield ids. The ids become a condition (`DynamicFilter`) in the filter of the left
+//! side's scan, which then skips files, row groups and rows. The semi-join operator itself compares nothing.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -28,22 +28,23 @@ use super::ids::IdsExec;
 /// The condition of a semi-join: its label in plans, the plans that find ids, and the filter that receives them.
 #[derive(Clone, Debug)]
 pub struct On {
-    /// The condition as text.
+    /// The condition as text, for plans.
     pub label: Arc<str>,
-    /// The plans that find ids, in the order in which the condition expects them.
+    /// The plans that find ids, in the order in which `Link::condition` gets their sets.
     pub ids: Vec<Arc<IdsExec>>,
-    /// The filter of the other side's scan. `None` if the ids were known when that side was planned.
+    /// The filter in the left side's scan. `None` if the ids were known when the left side was planned.
     pub filter: Option<Arc<DynamicFilter>>,
 }
 
 impl On {
-    /// A physical plan with these conditions on its rows. The plan's filter already has the conditions.
+    /// Puts one semi-join for each condition over a physical plan. The filter of the plan's scan already contains the
+    /// conditions.
     pub fn over_physical(joins: &[On], left: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         let over = |left, on: &On| -> Arc<dyn ExecutionPlan> { Arc::new(SemiJoinExec::new(left, on.clone())) };
         joins.iter().fold(left, over)
     }
 
-    /// Whether the ids are known, so that the other side may begin.
+    /// Whether the ids are known, so that the left side can run.
     fn is_known(&self) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.is_known())
     }
@@ -77,11 +78,11 @@ impl Hash for On {
     }
 }
 
-/// Runs the plans that find ids, passes the ids to the filter of the other side's scan, then runs that side.
+/// Runs the plans that find ids, sets the ids in the filter of the left side's scan, then runs the left side.
 #[derive(Debug)]
 pub struct SemiJoinExec {
     left: Arc<dyn ExecutionPlan>,
-    /// The plans of `on` as children of this operator.
+    /// The plans of `on.ids`, as children of this operator.
     ids: Vec<Arc<dyn ExecutionPlan>>,
     on: On,
     properties: Arc<PlanProperties>,
@@ -109,12 +110,12 @@ impl SemiJoinExec {
 }
 
 impl SemiJoinExec {
-    /// The condition of the join.
+    /// Returns the condition of the join.
     pub fn on(&self) -> &On {
         &self.on
     }
 
-    /// The other side, if the ids were known when it was planned.
+    /// Returns the left side if the ids were known when it was planned. Otherwise returns `None`.
     pub fn settled(&self) -> Option<&Arc<dyn ExecutionPlan>> {
         self.on.filter.is_none().then_some(&self.left)
     }
@@ -172,7 +173,7 @@ impl ExecutionPlan for SemiJoinExec {
             let Some(ids) = plan.downcast_ref::<IdsExec>() else {
                 return internal_err!("the other sides of a SemiJoinExec are IdsExec");
             };
-            // The clone shares the ids, so they are found only once.
+            // The clone shares the set of ids, so the plan that finds them runs only once.
             *known = Arc::new(ids.clone());
         }
         Ok(Arc::new(SemiJoinExec::new(left, on)))
@@ -182,7 +183,7 @@ impl ExecutionPlan for SemiJoinExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// The left side's scan can use the bounds of a sort above.
+    /// Passes filters from above, such as the bound of a sort, only to the left side.
     fn gather_filters_for_pushdown(
         &self,
         _: FilterPushdownPhase,

@@ -1,4 +1,4 @@
-//! The set of ids from a plan's rows: the build side of a semi-join.
+//! The build side of a semi-join: collects the ids that the rows of a plan contain or refer to.
 
 use std::any::Any;
 use std::fmt;
@@ -24,23 +24,24 @@ use super::super::child::only_child;
 use super::super::threads::at_once;
 use crate::columns::conditions::IdSet;
 
-/// The number of ids in a batch, if a set is returned as rows.
+/// The number of ids in each batch of rows that `execute` yields.
 const BATCH: usize = 8_192;
 
 /// Takes ids from rows.
 pub trait Take: Any + fmt::Debug + Send + Sync {
-    /// The name of the taken ids in plans.
+    /// Returns the name of the ids in the text of a plan.
     fn label(&self) -> &str;
 
-    /// Adds the ids of a batch of rows. An error ends the plan, for example if there are too many ids.
+    /// Adds the ids of a batch of rows. An error, for example about too many ids, ends the plan.
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()>;
 
-    /// Whether a plan may yield these ids.
+    /// Returns an error if a plan may not yield these ids, for example because there are too many. It is called for the
+    /// merged set of all partitions that were read so far.
     fn check(&self, ids: &IdSet) -> Result<()>;
 }
 
-/// Collects the ids of its input's rows. Each partition collects its own set, and the sets are merged. This happens
-/// once, even if several plans contain the operator.
+/// Collects the ids of its input's rows. Each partition collects its own set, and the sets are merged. The input runs
+/// only once, even if several plans contain clones of the operator.
 #[derive(Clone, Debug)]
 pub struct IdsExec {
     input: Arc<dyn ExecutionPlan>,
@@ -51,7 +52,7 @@ pub struct IdsExec {
 }
 
 impl IdsExec {
-    /// The ids that `take` finds in the rows of a plan.
+    /// Creates an operator that collects the ids that `take` finds in the rows of `input`.
     pub fn new(input: Arc<dyn ExecutionPlan>, take: Arc<dyn Take>) -> IdsExec {
         static PROPERTIES: LazyLock<Arc<PlanProperties>> = LazyLock::new(|| {
             Arc::new(PlanProperties::new(
@@ -70,18 +71,18 @@ impl IdsExec {
         }
     }
 
-    /// The ids. The first caller runs the plan.
+    /// Returns the ids. The first call runs the input, later calls return the same set.
     pub async fn ids(&self, context: &Arc<TaskContext>) -> Result<Arc<IdSet>> {
         let found = self.found.get_or_try_init(|| self.collect(context)).await?;
         Ok(found.clone())
     }
 
-    /// The function that takes ids from the rows.
+    /// Returns the `Take` that takes the ids from the rows.
     pub fn take(&self) -> &dyn Take {
         self.take.as_ref()
     }
 
-    /// The name of the collected ids in plans.
+    /// Returns the name of the ids in the text of a plan.
     pub(super) fn label(&self) -> &str {
         self.take.label()
     }
@@ -116,7 +117,7 @@ async fn of_part(
     Ok(ids)
 }
 
-/// One column of ids.
+/// Returns the schema with the only column `id`.
 pub(super) fn schema() -> SchemaRef {
     static SCHEMA: LazyLock<SchemaRef> =
         LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("id", DataType::Utf8, false)])));
@@ -159,7 +160,7 @@ impl ExecutionPlan for IdsExec {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = only_child(self.name(), children)?;
-        // The same input yields the same ids, so keep this operator with its ids.
+        // The same input yields the same ids, so this operator is kept with the ids that it has collected.
         if Arc::ptr_eq(&input, &self.input) {
             Ok(self)
         } else {
@@ -171,7 +172,7 @@ impl ExecutionPlan for IdsExec {
         self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
-    /// The ids as unsorted rows. A semi-join uses the set itself.
+    /// Yields the ids as rows, in no particular order. A semi-join does not call this: it takes the set from `ids()`.
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let plan = self.clone();
         let batches = async move {

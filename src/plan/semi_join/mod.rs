@@ -1,4 +1,5 @@
-//! Semi-joins: the set of ids from one side, the dynamic filter of the other side, and the operator between them.
+//! Semi-joins: the plans that collect ids, the dynamic filter that the ids become, and the operator that runs the plans
+//! and sets the filter.
 
 mod dynamic_filter;
 mod exec;

@@ -1,4 +1,4 @@
-//! Semi-joins and their sets of ids as nodes of logical plans, and the planning of their operators.
+//! Semi-joins and their sets of ids as nodes of logical plans, and the planner that turns these nodes into operators.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,8 +16,8 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::exec::{On, SemiJoinExec};
 use super::ids::{self, IdsExec};
 
-/// The set of ids of a plan's rows. The plan is already physical: its scan was planned earlier, with the results of
-/// earlier plans.
+/// A leaf node for a plan that collects ids. The plan is already physical, because its scan was planned earlier, with
+/// the results of even earlier plans.
 #[derive(Clone, Debug)]
 pub struct Ids {
     exec: Arc<IdsExec>,
@@ -86,17 +86,18 @@ impl UserDefinedLogicalNodeCore for Ids {
     }
 }
 
-/// The rows of a plan whose filter receives the ids.
+/// The rows of the left side. The filter of the left side's scan receives the ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SemiJoin {
     left: LogicalPlan,
-    /// The sets of ids: each is an `Ids` node.
+    /// The sets of ids. Each is an `Ids` node.
     ids: Vec<LogicalPlan>,
     on: On,
 }
 
 impl SemiJoin {
-    /// A logical plan with these conditions on its rows. The plan's filter already has the conditions.
+    /// Puts one semi-join for each condition over a logical plan. The filter of the plan's scan already contains the
+    /// conditions.
     pub fn over(joins: &[On], left: LogicalPlan) -> Result<LogicalPlan> {
         joins.iter().try_fold(left, |left, on| SemiJoin::node(left, on.clone()))
     }
@@ -147,14 +148,15 @@ impl UserDefinedLogicalNodeCore for SemiJoin {
         })
     }
 
-    /// From the left side, only the columns that operators above read. From the ids, all columns.
+    /// The left side yields only the columns that the parent of this node reads. Each set of ids yields its only
+    /// column.
     fn necessary_children_exprs(&self, output: &[usize]) -> Option<Vec<Vec<usize>>> {
         let ids = self.ids.iter().map(|_| vec![0]);
         Some(std::iter::once(output.to_vec()).chain(ids).collect())
     }
 }
 
-/// Plans semi-joins and their sets of ids.
+/// Creates the operators of `SemiJoin` and `Ids` nodes.
 #[derive(Debug)]
 pub struct SemiJoinPlanner;
 

@@ -1,4 +1,4 @@
-//! The threads of plans, and work that runs ahead on them.
+//! The threads of plans, and the prefetching of results on these threads.
 
 mod prefetch;
 mod runtime;

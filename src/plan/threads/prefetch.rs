@@ -1,6 +1,6 @@
-//! Runs parts of some work ahead on several threads and returns the results in the order of the parts. The threads may
-//! be only a limited number of results ahead of the consumer, so memory stays bounded. They stop when the stream is
-//! dropped.
+//! Runs the parts of some work ahead of the consumer, on several threads, and returns the results in the order of the
+//! parts. The threads may be only a limited number of results ahead of the consumer, so memory stays bounded. They stop
+//! when the stream is dropped.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,44 +14,47 @@ use tokio::task::JoinSet;
 use super::runtime::{Died, current, own};
 use crate::parallel::processors;
 
-/// The maximum number of results of one part that wait to be read.
+/// The maximum number of results of one part that wait for the consumer.
 const WAITING: usize = 4;
 
-/// A part, as the stream of its results in order.
+/// One part of the work: the stream of its results, in order.
 pub type Part<T, E> = Pin<Box<dyn Stream<Item = Result<T, E>> + Send>>;
-/// Parts in order. A part is requested when a thread is free to run it.
+/// All parts in order. The iterator yields a part when a thread is free to run it.
 pub type Parts<T, E> = Box<dyn Iterator<Item = Part<T, E>> + Send>;
 
-/// How parts are run.
+/// Where and when parts run.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Whether the consumer runs the first part itself. Then other parts begin only if the first one was not enough.
+    /// Whether the consumer's thread runs the first part. If so, the other parts begin only when the consumer has read
+    /// the first part to its end and wants more.
     pub first_here: bool,
-    /// Whether parts may block. If so, they run on separate threads. Otherwise parts are tasks that pause now and then.
+    /// Whether parts may block. If so, they run on separate blocking threads. If not, parts are asynchronous tasks that
+    /// yield to others now and then.
     pub blocking: bool,
 }
 
-/// The results of parts, in the parts' order. An error is the last result.
+/// The stream of the results of all parts, in the order of the parts. After an error the stream ends.
 pub struct Prefetch<T, E> {
-    /// Parts that no thread has begun.
+    /// The parts that no thread has begun. `None` after they were passed to threads, and after the stream has ended.
     parts: Option<Parts<T, E>>,
-    /// The part that the polling thread runs.
+    /// The part that runs on the thread that polls this stream.
     here: Option<Part<T, E>>,
     running: Option<Running<T, E>>,
     pace: Pace,
 }
 
-/// Parts that threads run.
+/// The state of parts that run on other threads.
 struct Running<T, E> {
     queue: Receiver<Receiver<Message<T, E>>>,
     current: Option<Receiver<Message<T, E>>>,
-    /// Dropping this ends the threads.
+    /// The tasks of the threads. Dropping the set aborts asynchronous tasks. A blocking task ends when it cannot send
+    /// its next result.
     workers: JoinSet<()>,
 }
 
 enum Message<T, E> {
     Result(Result<T, E>),
-    /// The part has ended normally. Without this message a thread has died.
+    /// The part has ended normally. If a channel closes without this message, a thread has panicked.
     Done,
 }
 
@@ -63,7 +66,7 @@ struct Source<T, E> {
 type Shared<T, E> = Arc<Mutex<Option<Source<T, E>>>>;
 
 impl<T, E> Prefetch<T, E> {
-    /// The results of these parts. Nothing runs before the first poll.
+    /// Creates a stream of the results of these parts. Nothing runs before the first poll.
     pub fn new(parts: Parts<T, E>, pace: Pace) -> Prefetch<T, E> {
         Prefetch {
             parts: Some(parts),
@@ -79,7 +82,8 @@ impl<T, E> Prefetch<T, E> {
 }
 
 impl<T: Send + 'static, E: Send + 'static> Prefetch<T, E> {
-    /// Continues with the next parts. `None` if there are no more.
+    /// Starts the remaining parts on other threads, or takes the next part for the polling thread. Returns `None` if
+    /// there is no further part.
     fn go_on(&mut self) -> Option<()> {
         let mut parts = self.parts.take()?;
         let left = parts.size_hint().1;
@@ -123,7 +127,7 @@ impl<T: Send + 'static, E: Send + 'static> Prefetch<T, E> {
     }
 }
 
-/// Runs parts as long as there are more and the consumer wants results.
+/// Runs one part after the other, until there are no more or the consumer stops reading.
 async fn work<T: Send, E: Send>(source: Shared<T, E>) {
     while let Some((mut part, results)) = next_part(&source).await {
         while let Some(result) = part.next().await {
@@ -135,7 +139,7 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
                 break;
             }
         }
-        // The part's work is recorded before its end is announced.
+        // Dropping the part records its metrics. This must happen before the consumer reads that the part has ended.
         drop(part);
         if results.send(Message::Done).await.is_err() {
             return;
@@ -143,11 +147,12 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
     }
 }
 
-/// Takes the next part and announces its results in order. Returns `None` if there are no more parts, or the consumer
-/// has stopped.
+/// Takes the next part and sends the receiver of its results to the consumer, in the order of the parts. Returns `None`
+/// if there are no more parts, or if the consumer has stopped.
 async fn next_part<T, E>(source: &Shared<T, E>) -> Option<(Part<T, E>, Sender<Message<T, E>>)> {
     let mut source = source.lock().await;
-    // If a thread dies here, the others must not continue, because a part would be missing.
+    // The source is put back only at the end. If this thread panics before that, the other threads find no source and
+    // stop. Otherwise a part would be missing in the results.
     let mut open = source.take()?;
     let part = open.parts.next()?;
     let (results, taken) = channel(WAITING);
@@ -163,7 +168,8 @@ impl<T, E: From<Died>> Running<T, E> {
                 Some(current) => current,
                 None => match ready!(self.queue.poll_recv(context)) {
                     Some(next) => self.current.insert(next),
-                    // A thread may have died between two parts.
+                    // All parts have been received. A thread may have panicked between two parts, so the threads are
+                    // joined.
                     None => match ready!(self.workers.poll_join_next(context)) {
                         Some(Ok(())) => continue,
                         Some(Err(_)) => return Poll::Ready(Some(Err(Died.into()))),
@@ -328,7 +334,7 @@ mod tests {
             };
             let found: Vec<_> = results((0..2).map(dying), pace).collect();
             assert_eq!(found, [Err(Fault::Died)]);
-            // No later result is returned either.
+            // After the panic, the results of later parts are not returned.
             let no_part = (0..4).map(|part| -> Part<usize, Fault> {
                 match part {
                     1 => panic!("there is no such part"),

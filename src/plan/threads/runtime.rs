@@ -1,5 +1,6 @@
-//! The threads of plans. A plan that is polled on a runtime runs its parts on that runtime. Searches have their own
-//! runtime. All other plans share one, which is started at its first use.
+//! The threads of plans. A plan that is polled on a Tokio runtime runs its tasks on that runtime. Searches are polled
+//! on a runtime of their own. Plans that are polled elsewhere, and parts that may block, use one runtime of this
+//! module, which starts at its first use.
 
 use std::sync::LazyLock;
 
@@ -11,7 +12,7 @@ use tokio::task::JoinError;
 
 use crate::parallel::processors;
 
-/// A thread that ran a part has stopped unexpectedly.
+/// The error for a thread that ran a part of a plan and has stopped unexpectedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a thread of the plan stopped unexpectedly")]
 pub struct Died;
@@ -22,7 +23,7 @@ impl From<Died> for DataFusionError {
     }
 }
 
-/// The runtime of plans that are polled outside any runtime. `None` if the system provides no threads.
+/// Returns the runtime of this module. `None` if the system provides no threads for it.
 pub(super) fn own() -> Option<&'static Handle> {
     static OWN: LazyLock<Option<Runtime>> = LazyLock::new(|| {
         let mut builder = Builder::new_multi_thread();
@@ -31,12 +32,13 @@ pub(super) fn own() -> Option<&'static Handle> {
     OWN.as_ref().map(Runtime::handle)
 }
 
-/// The current runtime, otherwise the plans' own.
+/// Returns the current runtime. Outside a runtime, returns the runtime of this module.
 pub(super) fn current() -> Option<Handle> {
     Handle::try_current().ok().or_else(|| own().cloned())
 }
 
-/// Runs work on a plan thread, or here if there is none. The work must not wait for another thread.
+/// Runs work as a task of the current runtime or of this module's runtime. If there is neither, runs it on the calling
+/// thread. The work must not wait for another thread.
 pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Died> {
     match current() {
         Some(runtime) => runtime.spawn(async move { work() }).await.map_err(|_| Died),
@@ -44,10 +46,12 @@ pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
     }
 }
 
-/// Runs parts of some work concurrently and returns their results in order. A single part runs on the calling thread.
+/// Runs futures concurrently as tasks and returns their results in the order of the futures. A single future runs on
+/// the calling thread.
 ///
-/// If there are several parts, none runs on the calling thread. The last task that a runtime thread spawns waits for
-/// that very thread, so the second of two parts would start only after the first.
+/// If there are several futures, none of them runs on the calling thread. Tokio puts the task that a worker thread has
+/// spawned last into a slot of that worker, from which no other worker takes it. If the first of two futures ran on the
+/// calling thread, the second would start only after it.
 pub async fn at_once<F>(parts: impl IntoIterator<Item = F>) -> Result<Vec<F::Output>, JoinError>
 where
     F: Future<Output: Send> + Send + 'static,
@@ -66,13 +70,13 @@ where
     Ok(results)
 }
 
-/// A stream's items for a thread that blocks on each item. Work ahead of the consumer runs on the plans' own threads,
-/// even if the blocking thread belongs to another runtime.
+/// An iterator over the items of a stream. It blocks the calling thread until each item is there. Work that the stream
+/// runs ahead goes to the runtime of this module, even if the calling thread belongs to another runtime.
 #[derive(Debug)]
 pub struct Waiting<S>(S);
 
 impl<S> Waiting<S> {
-    /// The items of this stream.
+    /// Creates an iterator over the items of this stream.
     pub fn new(stream: S) -> Waiting<S> {
         Waiting(stream)
     }

@@ -1,4 +1,4 @@
-//! One column of a result, for the text formats.
+//! The values of one column of a result, written as CSV or JSON.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::columns::json::push_quoted;
 
-/// The values of a column.
+/// The values of one column.
 pub(super) struct Cells<'a> {
     array: &'a dyn Array,
     form: Form<'a>,
@@ -20,11 +20,11 @@ pub(super) struct Cells<'a> {
 enum Form<'a> {
     Nothing,
     Text(&'a StringArray),
-    /// Values with their own JSON token.
+    /// Booleans and numbers, except floating-point numbers. JSON writes them without quotes.
     Token(ArrayFormatter<'a>),
-    /// Floating-point numbers. JSON lacks some of them.
+    /// Floating-point numbers. JSON has no NaN and no infinity, so these become null.
     Float(ArrayFormatter<'a>),
-    /// Dates, times and other values that are text in JSON.
+    /// Dates, times and values of all other types. JSON writes them as strings.
     Written(ArrayFormatter<'a>),
     Bytes(&'a BinaryArray),
     List(&'a ListArray, Box<Cells<'a>>),
@@ -64,7 +64,7 @@ impl<'a> Cells<'a> {
         matches!(self.form, Form::Nothing) || self.array.is_null(row)
     }
 
-    /// The value as a field of CSV, before quoting. A missing value is empty.
+    /// Appends a value as a CSV field, before quoting. Null is empty. Lists and structs are JSON.
     pub(super) fn push_csv(&self, row: usize, out: &mut Vec<u8>) {
         if self.is_null(row) {
             return;
@@ -77,7 +77,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The value as JSON.
+    /// Appends a value as JSON.
     pub(super) fn push_json(&self, row: usize, out: &mut Vec<u8>) {
         if self.is_null(row) {
             return out.extend_from_slice(b"null");
@@ -110,7 +110,7 @@ impl<'a> Cells<'a> {
                 }
                 out.push(b']');
             }
-            // As in FHIR, missing values are left out.
+            // A struct's null fields are left out, as FHIR leaves out elements without a value.
             Form::Struct(columns) => {
                 out.push(b'{');
                 let there = columns.iter().filter(|(_, cells)| !cells.is_null(row));

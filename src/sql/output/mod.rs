@@ -1,5 +1,5 @@
-//! Results as CSV, JSON, NDJSON or Parquet. Decides the text form of values of Arrow's types. Lists and structs are
-//! JSON in CSV, too.
+//! Writes results as CSV, JSON, NDJSON or Parquet. Decides how a value of each Arrow type is written as text. In CSV,
+//! lists and structs are JSON.
 
 mod cells;
 mod plain;

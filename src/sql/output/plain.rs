@@ -1,4 +1,4 @@
-//! Casts columns to the few types that the text formats support. All encodings of a type become one encoding.
+//! Casts columns to the few types that the text formats support: for example, all encodings of strings become `Utf8`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use arrow::error::ArrowError;
 
-/// The columns of a batch.
+/// Returns the columns of a batch, cast to the types that the text formats support.
 pub(super) fn columns(batch: &RecordBatch) -> Result<Vec<ArrayRef>, ArrowError> {
     batch
         .columns()

@@ -1,4 +1,4 @@
-//! Writes a result piece by piece: the text before, between and after the rows in each format.
+//! Writes a result batch by batch: the text before, between and after the rows in each format.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::columns::json::push_quoted;
 use crate::sql::error::SqlError;
 use crate::views::Format;
 
-/// The maximum number of rows in a row group.
+/// The maximum number of rows in a Parquet row group.
 const ROW_GROUP: usize = 131_072;
-/// The maximum bytes of a row group in memory before it is written.
+/// A Parquet row group is written when it takes more than this many bytes of memory.
 const BYTES: usize = 96 << 20;
 
-/// Writes a result piece by piece.
+/// Writes a result batch by batch.
 pub struct Writer {
     schema: SchemaRef,
     form: Form,
@@ -34,7 +34,7 @@ enum Form {
 }
 
 impl Writer {
-    /// A writer of rows of this schema, and the text before all rows.
+    /// Creates a writer for rows of this schema. Returns it with the bytes that precede all rows.
     pub fn new(format: Format, schema: &SchemaRef) -> Result<(Writer, Vec<u8>), SqlError> {
         let schema = named(schema);
         let mut head = Vec::new();
@@ -51,7 +51,8 @@ impl Writer {
                 Form::Json { is_begun: false }
             }
             Format::Ndjson => Form::Ndjson,
-            // The types of a result are known before its rows, so no rows need to wait.
+            // Both Parquet formats write the types of the result's columns. These are known before the first row, so
+            // the writer need not see all rows before it begins.
             Format::Parquet | Format::ParquetText => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -64,7 +65,7 @@ impl Writer {
         Ok((Writer { schema, form }, head))
     }
 
-    /// The bytes that a batch adds.
+    /// Writes a batch. Returns the bytes that are ready, which for Parquet may be none.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, SqlError> {
         let columns = batch.columns().to_vec();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -99,7 +100,7 @@ impl Writer {
         Ok(out)
     }
 
-    /// The text after all rows.
+    /// Returns the bytes that follow all rows.
     pub fn finish(self) -> Result<Vec<u8>, SqlError> {
         match self.form {
             Form::Csv | Form::Ndjson => Ok(Vec::new()),
@@ -109,7 +110,8 @@ impl Writer {
     }
 }
 
-/// The columns with unique names, without metadata. Repeated names get a number.
+/// Returns the schema without metadata, with unique column names and nullable columns. A repeated name gets a number,
+/// such as `n_2`.
 fn named(schema: &SchemaRef) -> SchemaRef {
     let mut taken: HashSet<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
     let mut met = HashSet::new();
@@ -126,7 +128,7 @@ fn named(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
-/// The columns for the text formats.
+/// Prepares the columns of a batch for the text formats.
 fn cells<'a>(batch: &'a [ArrayRef]) -> Result<Vec<Cells<'a>>, SqlError> {
     batch
         .iter()
@@ -156,7 +158,8 @@ fn csv_record<'a>(fields: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) -> 
     writer.flush().map_err(failed)
 }
 
-/// Writes rows as objects separated by `between`. `begin` writes the text before the first.
+/// Writes the rows of a batch as JSON objects, with `between` after each row except the last. Calls `begin` before the
+/// first row.
 fn objects(
     batch: &RecordBatch,
     between: &[u8],
