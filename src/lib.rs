@@ -1,11 +1,15 @@
 //! A storage-centric FHIR R4 engine with a columnar query core.
 //!
-//! Records land in Arrow/Parquet tables, one per resource type; FHIR search and SQL-on-FHIR ViewDefinitions compile
-//! into DataFusion plans through a FHIRPath translator. `ARCHITECTURE.md` names the rooms and the invariants between
-//! them. A room imports only rooms of lower floors: `fhir`, `private`, `parallel` and `pdf`; `columns` and `published`;
-//! `terminology` and `plans`; `lake`, `fhirpath` and `normalize`; `plan` and `ingest`; `search` and `views`; `sql`,
-//! `patient` and `consent`; `codec` and `sync`; `maintenance`, `backup` and `http`; `cli`. `bench`, which
-//! measures servers, stands aside: it imports rooms up to `consent`, and only `cli` imports it.
+//! The engine stores records in Arrow/Parquet tables, one per resource type. It compiles FHIR search and SQL-on-FHIR
+//! ViewDefinitions into DataFusion plans; FHIRPath expressions become programs over columns. `ARCHITECTURE.md`
+//! describes the top-level modules and their invariants.
+//!
+//! The top-level modules are layers. A module imports only modules of lower layers. From the lowest to the highest:
+//! `fhir`, `private`, `parallel` and `pdf`; `columns` and `published`; `terminology` and `plans`; `lake`, `fhirpath`
+//! and `normalize`; `plan` and `ingest`; `search` and `views`; `sql`, `patient` and `consent`; `codec` and `sync`;
+//! `maintenance`, `backup` and `http`; `cli`. Two modules are outside the layers: `sandbox`, a synthetic population and
+//! its servers, is imported only by `cli` and `bench`. `bench`, which measures servers, imports modules up to
+//! `consent`, and only `cli` imports it.
 
 pub mod backup;
 pub mod bench;

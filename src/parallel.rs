@@ -1,19 +1,20 @@
-//! Independent pieces of work on several threads.
+//! Runs independent pieces of work on several threads.
 
 use std::panic::resume_unwind;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The number of processors. It is read once: the system reads files for it, and that takes longer than many searches.
+/// Returns the number of processors. The first call asks the system for it and keeps the answer, because the system
+/// reads files for it, which takes longer than many searches.
 pub fn processors() -> usize {
     static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
     *PROCESSORS
 }
 
-/// Calls `work` for each item and returns the results in the items' order. Uses the calling thread and new ones, at
-/// most `threads` together. Each thread takes the next item when it is done with one. If `work` panics, the caller
-/// panics as well.
+/// Calls `work` for each item and returns the results in the order of the items. The work runs on the calling thread
+/// and on new threads, at most `threads` in total (`0` counts as `1`). When a thread has finished an item, it takes the
+/// next one. If `work` panics, `map` panics with the same value.
 pub fn map<'i, T: Sync, R: Send>(items: &'i [T], threads: usize, work: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let some = || {

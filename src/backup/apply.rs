@@ -13,20 +13,21 @@ use crate::sync::carry_out_erasures;
 
 use super::error::BackupError;
 
-/// The rules for normalizing the records of a data folder. When one source's records are erased, the person's other
-/// sources are normalized again, because their generated records may use them.
+/// A function that returns the rules for normalizing the records of a data folder, given by its path. When one
+/// source's records are erased, the person's other sources are normalized again, because their generated records may
+/// use the erased ones.
 pub type Rules<'r> = &'r dyn Fn(&Path) -> Result<Normalization, String>;
 
 /// The result of repeated erasures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Applied {
-    /// Whether the erasures were repeated in the lake. For a sealed lake this needs its keys.
+    /// Whether the erasures were repeated in the lake. In a sealed lake that needs the lake's keys.
     pub(super) in_lake: bool,
     /// The number of owners with erased rows or attachments.
     pub(super) owners: u64,
     /// The number of consents and authorizations that ended.
     pub(super) ended: u64,
-    /// Places where erased bytes may remain, a clause each.
+    /// Places where erased bytes may remain, a text for each.
     pub(super) left: Vec<String>,
 }
 
@@ -45,8 +46,8 @@ impl ErasedElsewhere for Elsewhere<'_> {
     }
 }
 
-/// Repeats erasures in the data folder `dir`, and finishes the folder's interrupted ones. The interrupted ones are
-/// entered in the ledger first, because older snapshots have their rows too. No other process may have the folder open.
+/// Repeats erasures in the data folder `dir`, and finishes the folder's interrupted erasures. Enters the interrupted
+/// ones in the ledger first, because older snapshots have their rows too. No other process may have the folder open.
 pub(super) fn apply(
     dir: &Path,
     key: OwnerKey,
@@ -57,8 +58,9 @@ pub(super) fn apply(
     let mut applied = Applied::default();
     ledger.enter_pending(dir)?;
     if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
-        // Backups do not contain a sealed lake's keys. Somebody may have a copy of the keys from before the erasure. So
-        // the lake must not count these erasures as done, and a restore repeats them.
+        // The keys of this sealed lake are not there, so its files cannot be rewritten. Somebody may have a copy of
+        // the keys from before the erasure. So the lake must not count these erasures as done, and a restore repeats
+        // them.
         applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
         settle_image(dir, None, Some(ledger))?;
         return Ok(applied);
@@ -77,7 +79,7 @@ pub(super) fn apply(
     }
     drop(writer);
     applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
-    // The store opens only with its key. Without the key, the server carries the erasures out when it starts.
+    // The store opens only with its key. Without the key, the server carries out the store's erasures when it starts.
     if applied.ended > 0 && (dir.join(KEY_FILE).exists() || has_key_variable()) {
         let store = Store::open(dir, Clock::System)?;
         let rules = rules(dir).map_err(BackupError::Rules)?;

@@ -1,5 +1,5 @@
-//! The other parts of a data folder: the service's store, archived audit lines, and the tables of terminology and
-//! plans.
+//! Adds the parts of a data folder that are not the lake to a backup: the service's store, archived audit lines, and
+//! the tables of terminology and plans.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use super::error::BackupError;
 use super::files::How;
 use crate::consent::{KEY_FILE, STORE_FILE, copy_store};
 
-/// Archived audit lines. The files only grow.
+/// The folder of archived audit lines. Its files only grow.
 const AUDIT: &str = "audit";
-/// Published tables: a list, and files that never change.
+/// The folders of published tables. Each has a list of its tables, and files that never change.
 const PUBLISHED: [&str; 2] = ["terminology", "plans"];
 const LIST: &str = "tables.json";
 
-/// Adds the store of the service, if there is one, and its key if `with_key` is set.
+/// Adds the service's store, if there is one, and its key if `with_key` is set.
 pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bool) -> Result<(), BackupError> {
     let copy = contents.draft(STORE_FILE);
     if copy_store(data, &copy)? {
@@ -27,12 +27,12 @@ pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bo
     Ok(())
 }
 
-/// Adds the other tables. The store was added before: audit lines that left the store since are then already in these
-/// files.
+/// Adds the archived audit lines and the published tables. Call this after [`add_service`]. A line that moves from
+/// the store to an audit file in between is then in both copies. In the other order it could be in neither.
 pub(super) fn add_tables(contents: &mut Contents<'_>, data: &Path) -> Result<(), BackupError> {
     for path in below(&data.join(AUDIT))? {
         let name = format!("{AUDIT}/{}", name(&path));
-        // These files only grow, so the same length means the same lines.
+        // Audit files only grow, so a file of the same length has the same lines.
         let bytes = std::fs::metadata(&path).map_err(BackupError::io("read", &path))?.len();
         if !contents.take_known(&name, bytes) {
             contents.add_if_there(&path, &name, How::Copy)?;
@@ -63,7 +63,7 @@ pub(super) fn add_tables(contents: &mut Contents<'_>, data: &Path) -> Result<(),
     Ok(())
 }
 
-/// The files in a folder; empty if the folder does not exist.
+/// Returns the files in a folder. A missing folder has none.
 fn below(folder: &Path) -> Result<Vec<PathBuf>, BackupError> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,8 +1,8 @@
-//! Removes rows from earlier snapshots that were erased since.
+//! Removes rows from earlier snapshots that were erased since these snapshots were made.
 //!
-//! It lays out a snapshot as a data folder and repeats the later erasures in it. New files replace the old ones, which
-//! are removed once no snapshot uses them. Nobody sees an intermediate state, because the new manifest replaces the old
-//! one in one step.
+//! For each snapshot it builds a working copy of the data folder and repeats the later erasures in it. Rewritten
+//! files become new files of the snapshot. Files that no snapshot uses any more are removed later. Nobody sees an
+//! intermediate state, because the new manifest replaces the old one in one step.
 
 use std::path::Path;
 
@@ -16,20 +16,21 @@ use crate::consent::STORE_FILE;
 use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, settle_image};
 
-/// The result of erasures in the snapshots.
+/// The result of repeating erasures in the snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// The number of snapshots with erased rows.
+    /// The number of snapshots from which rows or access to rows were removed.
     pub snapshots: u64,
-    /// Snapshots of another ledger. Their later erasures are unknown.
+    /// The ids of snapshots that rely on another ledger. Their later erasures are unknown.
     pub unknown: Vec<String>,
-    /// Places where erased bytes may remain, a clause each.
+    /// Places where erased bytes may remain, a text for each.
     pub left: Vec<String>,
-    /// Unreadable manifests, a sentence each. Their files are unknown, so no file is removed.
+    /// The errors of unreadable manifests, a sentence for each. The files of these snapshots are unknown, so no file
+    /// is removed.
     pub damaged: Vec<String>,
 }
 
-/// Removes from each snapshot the rows that were erased since.
+/// Removes from each snapshot the rows that were erased since it was made.
 pub(super) fn clean(place: &BackupFolder, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
     let mut cleaned = Cleaned::default();
     for id in place.ids()? {
@@ -91,8 +92,8 @@ fn clean_one(
         if applied.in_lake {
             manifest.erasures = manifest.store_erasures;
         }
-        // The ledger now has the unfinished erasures of the snapshot. The new manifest must refuse an older copy of the
-        // ledger.
+        // The ledger now has the unfinished erasures of the snapshot. With this state in the manifest, a restore
+        // refuses an older copy of the ledger.
         manifest.ledger = ledger.read_again()?.state();
     }
     place.publish(&manifest)?;
@@ -103,7 +104,8 @@ fn clean_one(
     place.clear_work()
 }
 
-/// Lays out a snapshot as a working copy. Files that the erasures change are copied.
+/// Builds a working copy of a snapshot. Files that never change are linked if possible. All others are copied,
+/// because the erasures change them.
 fn lay_out(place: &BackupFolder, manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let files = Files::new(place);
     for file in &manifest.files {

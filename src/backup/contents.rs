@@ -1,4 +1,4 @@
-//! The contents of a snapshot while it is made. It reuses files of earlier snapshots and adds the others.
+//! The files of a snapshot that is being made. It reuses files of earlier snapshots and adds the others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use super::files::{Files, How};
 use super::folder::BackupFolder;
 use super::manifest::{Manifest, ManifestFile};
 
-/// Files by their path in the data folder.
+/// The files of a snapshot that is being made, by their path in the data folder.
 #[derive(Debug)]
 pub(super) struct Contents<'p> {
     place: &'p BackupFolder,
     pub(super) files: Files<'p>,
-    /// Files of earlier snapshots, and of earlier attempts at this one. They are found by their path.
+    /// Files of earlier snapshots, and of earlier attempts at this one, by their path in the data folder.
     known: FxHashMap<String, ManifestFile>,
     taken: BTreeMap<String, ManifestFile>,
 }
 
 impl<'p> Contents<'p> {
-    /// Empty contents. The files of these snapshots can be reused.
+    /// Returns empty contents. Files of the snapshots in `earlier` can be reused.
     pub(super) fn new(place: &'p BackupFolder, earlier: &[&Manifest]) -> Contents<'p> {
         let files = earlier.iter().flat_map(|manifest| &manifest.files);
         Contents {
@@ -32,24 +32,24 @@ impl<'p> Contents<'p> {
         }
     }
 
-    /// The folder of backups.
+    /// Returns the folder of backups.
     pub(super) fn place(&self) -> &'p BackupFolder {
         self.place
     }
 
-    /// Starts again. Files that an earlier attempt added can be reused.
+    /// Begins another attempt. Files that earlier attempts have added can be reused.
     pub(super) fn begin_again(&mut self) {
         self.known.extend(std::mem::take(&mut self.taken));
     }
 
-    /// A path for a temporary file of this backup.
+    /// Returns a path for a temporary file of this backup, and removes the file that is there.
     pub(super) fn draft(&self, name: &str) -> PathBuf {
         let path = self.place.work().join(name);
         let _ = std::fs::remove_file(&path);
         path
     }
 
-    /// Reuses a known file with this name and length, if there is one.
+    /// Reuses a known file with this path and length. Returns `false` if there is none.
     pub(super) fn take_known(&mut self, path: &str, bytes: u64) -> bool {
         let known = self.known.get(path).filter(|known| known.bytes == bytes);
         let Some(known) = known.filter(|known| self.files.has(known)).cloned() else {
@@ -59,7 +59,7 @@ impl<'p> Contents<'p> {
         true
     }
 
-    /// Adds a file. An error if it does not exist.
+    /// Adds the file `source` under this path. Returns an error if it does not exist.
     pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<(), BackupError> {
         if self.add_if_there(source, path, how)? {
             Ok(())
@@ -68,7 +68,7 @@ impl<'p> Contents<'p> {
         }
     }
 
-    /// Adds a file. `false` if it does not exist.
+    /// Adds the file `source` under this path. Returns `false` if it does not exist.
     pub(super) fn add_if_there(&mut self, source: &Path, path: &str, how: How) -> Result<bool, BackupError> {
         let added = self.files.add(source, path, how)?;
         let is_there = added.is_some();
@@ -76,7 +76,7 @@ impl<'p> Contents<'p> {
         Ok(is_there)
     }
 
-    /// The length of an added file.
+    /// Returns the length of the file that was added under this path.
     pub(super) fn bytes(&self, path: &str) -> Option<u64> {
         self.taken.get(path).map(|file| file.bytes)
     }
@@ -86,7 +86,7 @@ impl<'p> Contents<'p> {
         self.taken.remove(path);
     }
 
-    /// Makes everything durable and returns the files, by path.
+    /// Makes all added files durable and returns the files, sorted by path.
     pub(super) fn finish(&mut self) -> Result<Vec<ManifestFile>, BackupError> {
         self.files.sync()?;
         Ok(std::mem::take(&mut self.taken).into_values().collect())

@@ -7,7 +7,7 @@ use crate::lake::check::Finding;
 use crate::lake::store::image::Lost;
 use crate::lake::{LakeError, SealError};
 
-/// Why a backup or a restore failed. Existing snapshots are unchanged.
+/// An error of a backup or a restore. It leaves existing snapshots intact.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// An error of the lake.
@@ -19,31 +19,31 @@ pub enum BackupError {
     /// An error of the file system.
     #[error("cannot {action} {}: {source}", .path.display())]
     Io {
-        /// The failed operation.
+        /// The attempted action, for example `read`.
         action: &'static str,
-        /// Its path.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// The error.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The given folders cannot be used.
+    /// A given folder cannot be used.
     #[error("{} {what}", .path.display())]
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why it cannot be used.
+        /// The reason, as the rest of a sentence that begins with the path.
         what: &'static str,
     },
-    /// Another process makes a backup in this folder.
+    /// Another process uses this folder of backups.
     #[error("another process is at work in {}; try again later", .0.display())]
     Busy(PathBuf),
-    /// Files of the lake are damaged or missing, so a backup would be useless.
+    /// Files of the lake are damaged or missing, so no backup was made.
     #[error("{}", damaged(.0))]
     LakeDamaged(Vec<Finding>),
-    /// The lake's files changed during all attempts.
+    /// The lake's files changed during each attempt to copy them.
     #[error("the lake at {} changed faster than it could be copied; try again later", .0.display())]
     Changing(PathBuf),
-    /// The lake is being converted to a sealed or to an open one.
+    /// The lake is being sealed or unsealed.
     #[error(
         "no backup was made, because the lake at {} has sealed files and files in clear: `tabularium seal` or `tabularium unseal` ends that",
         .0.display()
@@ -66,9 +66,9 @@ pub enum BackupError {
     Unreadable {
         /// The folder of backups.
         path: PathBuf,
-        /// The snapshot.
+        /// The id of the snapshot.
         id: String,
-        /// The parts that would be missing.
+        /// The files and rows that would be missing.
         lost: Lost,
     },
     /// The snapshot does not exist.
@@ -76,12 +76,12 @@ pub enum BackupError {
     NoSnapshot {
         /// The folder of backups.
         path: PathBuf,
-        /// The requested snapshot.
+        /// The id of the requested snapshot, or `yet` if the newest one was requested and there is none.
         wanted: String,
-        /// The existing snapshots.
+        /// The ids of the existing snapshots.
         known: Vec<String>,
     },
-    /// A file of the backup is missing or changed.
+    /// A file of the backup is missing or was changed.
     #[error("the backup is damaged: {} {what}", .path.display())]
     Damaged {
         /// The file.
@@ -95,18 +95,18 @@ pub enum BackupError {
         .path.display()
     )]
     NoLedger {
-        /// The path of the ledger.
+        /// The path at which the ledger was expected.
         path: PathBuf,
-        /// The fault of the ledger.
+        /// What is wrong, as the rest of a sentence that begins with the path.
         what: &'static str,
     },
-    /// The inputs of normalization cannot be read.
+    /// The rules of normalization cannot be read, or the erasures of the service's store cannot be carried out.
     #[error("{0}")]
     Rules(String),
 }
 
 impl BackupError {
-    /// Converts an I/O error, for `map_err`.
+    /// Returns a function for `map_err` that adds the action and the path to a file system error.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> BackupError {
         let path = path.to_owned();
         move |source| BackupError::Io { action, path, source }
@@ -119,7 +119,7 @@ impl BackupError {
         }
     }
 
-    /// Whether the caller's input caused the error.
+    /// Whether an input of the caller caused the error, such as a folder or missing keys.
     pub fn is_of_input(&self) -> bool {
         match self {
             BackupError::Lake(error) => matches!(
@@ -137,7 +137,7 @@ impl BackupError {
         }
     }
 
-    /// Whether the error is about damaged files.
+    /// Whether the lake or the backup has damaged files.
     pub fn is_of_damage(&self) -> bool {
         matches!(self, BackupError::LakeDamaged(_) | BackupError::Damaged { .. })
     }

@@ -1,5 +1,5 @@
-//! Moves files into a folder of backups and out of it. Files are linked if both folders are on the same file system,
-//! and copied otherwise. The name of a file is its SHA-256.
+//! Moves files into a folder of backups and out of it. Files that never change are linked if both folders are on the
+//! same file system. All others are copied. The name of a file in the folder of backups is its SHA-256.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::private;
 
 const CHUNK: usize = 1 << 20;
 
-/// How a file is transferred.
+/// The way in which a file is transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// Links the file, or copies it if the file system cannot link. Only for files that never change.
@@ -31,13 +31,13 @@ pub(super) fn is_never_changed(path: &str) -> bool {
     path.ends_with(".parquet") || path.ends_with(".attachment")
 }
 
-/// The files of a folder of backups.
+/// Adds files to a folder of backups, and takes files out of it.
 #[derive(Debug)]
 pub(super) struct Files<'p> {
     place: &'p BackupFolder,
-    /// Folders that must be synced.
+    /// The folders that must be synced.
     touched: BTreeSet<PathBuf>,
-    /// The number of new files, and of their bytes.
+    /// The number of new files. `added_bytes` is their size.
     pub(super) added: u64,
     pub(super) added_bytes: u64,
 }
@@ -58,7 +58,8 @@ impl<'p> Files<'p> {
         facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
     }
 
-    /// Adds a file under `path`, reading it once. `None` if it does not exist.
+    /// Adds the file `source`, whose path in the data folder is `path`. Reads it once. Returns `None` if it does not
+    /// exist.
     pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<Option<ManifestFile>, BackupError> {
         let draft = self.place.work().join("file");
         let (sha256, bytes) = match transfer(source, &draft, how) {
@@ -82,7 +83,7 @@ impl<'p> Files<'p> {
         let folder = to.parent().unwrap_or(self.place.root()).to_owned();
         private::folder(&folder).map_err(BackupError::io("make", &folder))?;
         std::fs::rename(&draft, &to).map_err(BackupError::io("write", &to))?;
-        // If both names are links of one file, a rename leaves both. So remove the draft's name.
+        // A rename does nothing if both names are links of the same file. So remove the draft's name.
         let _ = std::fs::remove_file(&draft);
         self.touched.insert(folder);
         self.added += 1;
@@ -90,7 +91,7 @@ impl<'p> Files<'p> {
         Ok(Some(file))
     }
 
-    /// Makes all added files durable.
+    /// Makes the names of all added files durable.
     pub(super) fn sync(&mut self) -> Result<(), BackupError> {
         if !self.touched.is_empty() {
             self.touched.insert(self.place.files());
@@ -101,7 +102,7 @@ impl<'p> Files<'p> {
         Ok(())
     }
 
-    /// Puts a file at its place below `dir`. Fails if the file differs from the manifest.
+    /// Puts a file at its place below `dir`. Returns an error if the file differs from the manifest.
     pub(super) fn lay_out(&self, file: &ManifestFile, dir: &Path, how: How) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
@@ -122,7 +123,7 @@ impl<'p> Files<'p> {
         }
     }
 
-    /// Links or copies a file for a working copy, without reading it.
+    /// Puts a file at its place below `dir`, as a link if possible. Does not compare it with the manifest.
     pub(super) fn lay_out_unread(&self, file: &ManifestFile, dir: &Path) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
@@ -133,7 +134,7 @@ impl<'p> Files<'p> {
         transfer(&from, &to, How::Copy).map(drop)
     }
 
-    /// Reads a file and checks it.
+    /// Reads a file of the folder of backups and compares it with the manifest.
     pub(super) fn check(&self, file: &ManifestFile) -> Result<(), BackupError> {
         let path = self.place.file(&file.sha256);
         let read = File::open(&path).and_then(|mut from| pour(&mut from, None));
@@ -153,7 +154,7 @@ fn differs(path: &Path, file: &ManifestFile) -> BackupError {
     BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
 }
 
-/// Transfers a file to a free path, durably. Returns its SHA-256 and its length.
+/// Transfers a file to the path `to`, replacing a file there. Syncs a copy. Returns the file's SHA-256 and length.
 fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
     let _ = std::fs::remove_file(to);
     let named = match how {
@@ -165,7 +166,7 @@ fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupErr
         let mut file = File::open(to).map_err(BackupError::io("read", to))?;
         return pour(&mut file, None).map_err(BackupError::io("read", to));
     }
-    // If a copy succeeds, the reason for the failed link does not matter.
+    // The link or the rename failed. If a copy succeeds, the reason does not matter.
     let mut source = File::open(from).map_err(BackupError::io("read", from))?;
     let mut copied = || -> std::io::Result<(String, u64)> {
         let mut copy = private::options().write(true).create_new(true).open(to)?;
@@ -179,7 +180,7 @@ fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupErr
     })
 }
 
-/// Reads to the end, and writes a copy if `to` is given.
+/// Reads a file to its end, and writes a copy if `to` is given. Returns the file's SHA-256 and length.
 fn pour(from: &mut File, mut to: Option<&mut File>) -> std::io::Result<(String, u64)> {
     let mut context = digest::Context::new(&digest::SHA256);
     let mut chunk = vec![0; CHUNK];

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! BACKUPS/snapshots/20261123T120102.345Z.json   the manifest of a snapshot
-//! BACKUPS/files/3f/3f9a...                      a file of any of them, by its SHA-256
-//! BACKUPS/work/                                 what a run is at
-//! BACKUPS/lock                                  held by a run
+//! BACKUPS/files/3f/3f9a...                      a file of one or several snapshots; its name is its SHA-256
+//! BACKUPS/work/                                 temporary files of a process that makes a backup
+//! BACKUPS/lock                                  locked while a process uses the folder
 //! ```
 
 use std::collections::BTreeSet;
@@ -18,19 +18,20 @@ use super::error::BackupError;
 use super::manifest::Manifest;
 use crate::private;
 
-/// The format of a snapshot's id, which is its time.
+/// The format of a snapshot's id, which is the time when the snapshot was made.
 const ID: &str = "%Y%m%dT%H%M%S%.3fZ";
 
 /// An open folder of backups.
 #[derive(Debug)]
 pub struct BackupFolder {
     root: PathBuf,
-    /// `None` if the folder is on a read-only medium.
+    /// The lock on the folder. `None` if a reader could not open the lock's file.
     _lock: Option<File>,
 }
 
 impl BackupFolder {
-    /// Opens a folder to add to it. Creates it if it does not exist.
+    /// Opens a folder to add to it, and locks it. Creates it if it does not exist. Returns [`BackupError::Busy`] if
+    /// another process uses it.
     pub(super) fn open_or_create(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
         let place = BackupFolder { root, _lock: None };
@@ -64,7 +65,8 @@ impl BackupFolder {
         Ok(place)
     }
 
-    /// Opens a folder to read it. Other readers are allowed.
+    /// Opens a folder to read it. Other readers may use it at the same time. Returns [`BackupError::Busy`] while
+    /// another process adds to it.
     pub fn open(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
         let mut place = BackupFolder { root, _lock: None };
@@ -89,7 +91,7 @@ impl BackupFolder {
         path.ancestors().skip(1).any(is_one)
     }
 
-    /// The folder itself.
+    /// Returns the absolute path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -102,12 +104,12 @@ impl BackupFolder {
         self.root.join("files")
     }
 
-    /// The path of the file with this SHA-256.
+    /// Returns the path of the file with this SHA-256.
     pub(super) fn file(&self, sha256: &str) -> PathBuf {
         self.files().join(sha256.get(..2).unwrap_or_default()).join(sha256)
     }
 
-    /// A working folder for a run.
+    /// Returns the path of the folder for temporary files.
     pub(super) fn work(&self) -> PathBuf {
         self.root.join("work")
     }
@@ -120,7 +122,7 @@ impl BackupFolder {
         }
     }
 
-    /// The ids of all snapshots, the oldest first.
+    /// Returns the ids of all snapshots, the oldest first.
     pub fn ids(&self) -> Result<Vec<String>, BackupError> {
         let folder = self.snapshots();
         let mut ids = BTreeSet::new();
@@ -133,7 +135,7 @@ impl BackupFolder {
         Ok(ids.into_iter().collect())
     }
 
-    /// The id of a new snapshot. It is later than all others, even if the clock goes back.
+    /// Returns an id for a new snapshot. It is later than all others, even if the clock went back.
     pub(super) fn next_id(&self) -> Result<String, BackupError> {
         let mut time: DateTime<Utc> = Utc::now();
         let last = self.ids()?.pop();
@@ -143,7 +145,7 @@ impl BackupFolder {
         Ok(time.format(ID).to_string())
     }
 
-    /// The manifest of the snapshot with this id, or of the newest one.
+    /// Reads the manifest of the snapshot with this id, or of the newest one.
     pub fn manifest(&self, id: Option<&str>) -> Result<Manifest, BackupError> {
         let known = self.ids()?;
         let wanted = id.or(known.last().map(String::as_str));
@@ -161,7 +163,7 @@ impl BackupFolder {
         self.snapshots().join(format!("{id}.json"))
     }
 
-    /// Makes a snapshot visible, or replaces its manifest.
+    /// Writes a manifest, durably. This makes a new snapshot visible, or replaces the manifest of an existing one.
     pub(super) fn publish(&self, manifest: &Manifest) -> Result<(), BackupError> {
         let path = self.path(&manifest.id);
         let draft = self.work().join("manifest");
@@ -179,8 +181,8 @@ impl BackupFolder {
         sync_folder(&self.snapshots())
     }
 
-    /// Removes all snapshots except the newest ones. Those with an unreadable manifest stay. Returns the number
-    /// removed.
+    /// Removes the manifests of all snapshots except the newest ones. Snapshots with an unreadable manifest stay and
+    /// do not count. Returns the number of removed snapshots.
     pub(super) fn keep(&self, newest: usize) -> Result<u64, BackupError> {
         let mut ids = self.ids()?;
         ids.retain(|id| Manifest::read(&self.path(id)).is_ok());
@@ -193,8 +195,8 @@ impl BackupFolder {
         Ok(gone as u64)
     }
 
-    /// Removes the files that no snapshot uses. Removes nothing if a manifest is unreadable, because its files are
-    /// unknown.
+    /// Removes the files that no snapshot uses, and returns their number. If a manifest is unreadable, returns its
+    /// error and removes nothing, because that snapshot's files are unknown.
     pub(super) fn sweep(&self) -> Result<u64, BackupError> {
         let mut named = rustc_hash::FxHashSet::default();
         for id in self.ids()? {
@@ -224,7 +226,7 @@ impl BackupFolder {
     }
 }
 
-/// Syncs a folder, so that its file names are durable.
+/// Syncs a folder, so that the names in it are durable.
 pub(super) fn sync_folder(path: &Path) -> Result<(), BackupError> {
     File::open(path)
         .and_then(|folder| folder.sync_all())

@@ -10,49 +10,49 @@ use crate::lake::erase::ledger::LedgerState;
 
 /// The version of the format of manifests and backup folders.
 const LAYOUT: u32 = 1;
-/// The catalog's file.
+/// The path of the catalog below the data folder.
 pub(super) const CATALOG: &str = "catalog.sqlite";
 
 /// A file of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// The path below the data folder, with `/`.
+    /// The path below the data folder, with `/` between its parts.
     pub path: String,
-    /// Its length.
+    /// The length of the file in bytes.
     pub bytes: u64,
-    /// Its SHA-256 in hexadecimal digits, which is its name in the folder of backups.
+    /// The SHA-256 of the file in hexadecimal digits. It is the file's name in the folder of backups.
     pub sha256: String,
 }
 
-/// The content of a snapshot.
+/// The contents of a snapshot: its files, and the state of the lake.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     layout: u32,
-    /// The snapshot's id: the time when it was made.
+    /// The id of the snapshot: the time when it was made.
     pub id: String,
-    /// The program that wrote it.
+    /// The version of the program that wrote the manifest.
     pub program: String,
-    /// The lake's id. Each lake has its own folder of backups.
+    /// The id of the lake ([`crate::lake::erase::ledger`]). A folder of backups has snapshots of one lake only.
     pub lake: String,
-    /// The lake's newest snapshot.
+    /// The id of the lake's newest snapshot.
     pub snapshot: u64,
-    /// The lake's epoch. All erasures up to this number are done in the snapshot.
+    /// The lake's epoch. The erasures up to this number are done in the snapshot's files, unless `is_erasing` is set.
     pub erasures: u64,
-    /// Erasures up to this number are done in the snapshot's copy of the store. For a sealed lake, it may be higher
+    /// The erasures up to this number are done in the copied store of the service. For a sealed lake it may be higher
     /// than `erasures`: a backup has no keys and cannot rewrite the lake's files. Earlier programs did not write this
     /// number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub store_erasures: u64,
-    /// Whether an erasure was interrupted, so that its files may hold erased rows.
+    /// Whether the lake had unfinished erasures, so that its files may have rows to erase.
     pub is_erasing: bool,
-    /// The state of the ledger of erasures.
+    /// The state of the ledger of erasures when the manifest was written.
     pub ledger: LedgerState,
-    /// Its files, by path.
+    /// The files, sorted by path.
     pub files: Vec<ManifestFile>,
 }
 
 impl Manifest {
-    /// A manifest without files.
+    /// Returns a manifest without files.
     pub(super) fn new(id: String, lake: String, ledger: LedgerState) -> Manifest {
         Manifest {
             layout: LAYOUT,
@@ -68,17 +68,18 @@ impl Manifest {
         }
     }
 
-    /// The number up to which every erasure is done, as far as that is possible without keys.
+    /// Returns the number up to which all erasures were repeated in this snapshot, as far as that is possible without
+    /// keys.
     pub(super) fn cleaned_up_to(&self) -> u64 {
         self.erasures.max(self.store_erasures)
     }
 
-    /// The total bytes of the snapshot's files.
+    /// Returns the total size of the files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// The manifest as bytes: one line of JSON, and a line with the SHA-256 of the first line.
+    /// Returns the manifest as bytes: one line of JSON, and a line with the SHA-256 of the first line.
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut bytes = serde_json::to_vec(self)?;
         bytes.push(b'\n');
@@ -88,7 +89,7 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// Reads the manifest in a file.
+    /// Reads a manifest from a file and checks it.
     pub(super) fn read(path: &Path) -> Result<Manifest, BackupError> {
         let bytes = std::fs::read(path).map_err(BackupError::io("read", path))?;
         let damaged = |what: &str| BackupError::damaged(path, what);
@@ -119,12 +120,12 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Bytes as hexadecimal digits.
+/// Returns bytes as hexadecimal digits.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A path with `/` between its parts.
+/// Returns a path with `/` between its parts.
 pub(super) fn slashed(path: &Path) -> String {
     let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")

@@ -1,14 +1,14 @@
 //! Makes backups of a data folder while a server uses it, and restores them.
 //!
-//! A folder of backups holds *snapshots*. Each has a manifest, which names files by their SHA-256. A file of several
-//! snapshots is stored once, so another backup stores only the changed files. The manifest is written after all files
-//! are durable. Without it there is no snapshot.
+//! A folder of backups holds *snapshots*. Each has a manifest, which names the snapshot's files by their SHA-256. A
+//! file of several snapshots is stored once, so another backup stores only the changed files. The manifest is written
+//! after all files are durable. There is no snapshot without a manifest.
 //!
-//! Erased rows leave the snapshots with the next backup (`clean`), and do not come back with a restored one
+//! The next backup removes erased rows from the earlier snapshots (`clean`), and a restore does not bring them back
 //! (`restore`). Both read the ledger of erasures ([`crate::lake::erase::ledger`]), which is outside the data folder.
 //!
-//! This room decides which files belong to a backup and where they are. `lake` decides how a lake's files are read and
-//! erased.
+//! This module decides which files belong to a backup and where they are. `lake` decides how a lake's files are read
+//! and erased.
 
 mod apply;
 mod beside;

@@ -18,22 +18,22 @@ use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Lost, Reserved, discard_keys, erasures, settle_image};
 use crate::private;
 
-/// The subfolder in which a restore builds.
+/// The name of the subfolder in which a restore builds.
 const BUILDING: &str = "restoring";
 const LOCK: &str = "lock";
 
 /// The options of a restore.
 #[derive(Clone, Debug, Default)]
 pub struct Restoring {
-    /// The snapshot to restore. The newest by default.
+    /// The id of the snapshot to restore. The newest one by default.
     pub snapshot: Option<String>,
-    /// The ledger of erasures. By default the one that belongs to the data folder.
+    /// The path of the ledger of erasures. By default the path that belongs to the data folder.
     pub erasures: Option<PathBuf>,
-    /// Allows a restore without the ledger.
+    /// Allows a restore without the ledger. Rows that were erased since the snapshot then come back.
     pub accept_resurrection: bool,
     /// Copies files even if a hard link is possible.
     pub copy: bool,
-    /// The keys database of a sealed lake. It is not changed.
+    /// The path of the keys database of a sealed lake. The database is not changed.
     pub keys: Option<PathBuf>,
     /// Allows a restore without files whose keys were destroyed.
     pub accept_loss: bool,
@@ -42,21 +42,21 @@ pub struct Restoring {
 /// The result of a restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// The snapshot.
+    /// The id of the snapshot.
     pub id: String,
-    /// The number of files, and of their bytes.
+    /// The number of restored files.
     pub files: u64,
-    /// See `files`.
+    /// The size of these files in bytes.
     pub bytes: u64,
-    /// The number of owners whose rows were erased again.
+    /// The number of owners whose rows or attachments were erased again.
     pub owners: u64,
     /// The number of consents and authorizations that ended.
     pub ended: u64,
-    /// Whether later erasures are unknown, because there was no ledger.
+    /// Whether the restore was made without the ledger. Later erasures are then unknown and were not repeated.
     pub without_ledger: bool,
-    /// The parts that were left out because their keys were destroyed.
+    /// What was left out because its keys were destroyed.
     pub lost: Lost,
-    /// Places where erased bytes may remain, a clause each.
+    /// Places where erased bytes may remain, a text for each.
     pub left: Vec<String>,
 }
 
@@ -73,8 +73,8 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     clear(data)?;
     let ledger = match ledger {
         Some(ledger) => {
-            // Later restores of the new folder need the ledger too. If another lake's ledger is already there, the
-            // restore fails here, before it builds anything.
+            // Later restores of backups of the new folder need the ledger too. If another lake's ledger is already
+            // there, the restore fails here, before it builds anything.
             let own = ledger::place(data);
             ledger.carry_to(&own)?;
             Ledger::read(&own)?
@@ -91,7 +91,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let restored = match built {
         Ok(restored) => restored,
         Err(error) => {
-            // The unfinished folder is useless. Its keys may open files of people who were erased since.
+            // The unfinished folder is useless. Its keys may open files with rows of people who were erased since.
             if let Err(error) = discard_keys(&building) {
                 tracing::warn!(%error, "keys of an unfinished restore stay");
             }
@@ -104,7 +104,8 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     Ok(restored)
 }
 
-/// Finds the ledger, and checks that it belongs to the backups.
+/// Finds the ledger, and checks that it belongs to the backups. Returns `None` if it does not and the caller accepts
+/// a restore without it.
 fn find_ledger(
     place: &BackupFolder,
     manifest: &Manifest,
@@ -112,7 +113,7 @@ fn find_ledger(
     options: &Restoring,
 ) -> Result<Option<Ledger>, BackupError> {
     let path = options.erasures.clone().unwrap_or_else(|| ledger::place(data));
-    // The newest backup may know a later state of the ledger.
+    // The newest snapshot may know a later state of the ledger.
     let newest = place.manifest(None).unwrap_or_else(|_| manifest.clone());
     let states = [&manifest.ledger, &newest.ledger];
     let of_same = |ledger: &Ledger| states.iter().all(|state| ledger.goes_on_from(state));
@@ -126,8 +127,8 @@ fn find_ledger(
     Err(BackupError::NoLedger { path, what: refused })
 }
 
-/// The contents of the folder except the lock. Refuses a folder that is not empty, unless a killed restore left the
-/// contents.
+/// Returns the names in the folder except the lock. Returns an error if there are any, unless a killed restore has
+/// left them.
 fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let entries = match std::fs::read_dir(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -146,16 +147,16 @@ fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     Ok(names)
 }
 
-/// Removes the remains of a killed restore.
+/// Removes what a killed restore has left.
 fn clear(data: &Path) -> Result<(), BackupError> {
     if left_behind(data)?.is_empty() {
         return Ok(());
     }
-    // These keys may open files of people who were erased since.
+    // These keys may open files with rows of people who were erased since.
     discard_keys(&data.join(BUILDING))?;
     discard_keys(data)?;
     let mut names = left_behind(data)?;
-    // The build folder goes last, because it marks the remains of a restore.
+    // Remove the folder `restoring` last, because the next restore recognizes the remains by it.
     names.sort_by_key(|name| name == BUILDING);
     for name in names {
         let path = data.join(name);
@@ -198,7 +199,8 @@ fn build(
         ..Restored::default()
     };
     if let Some(ledger) = ledger {
-        // Earlier programs raised this number for a sealed snapshot without erasing in it.
+        // Earlier programs raised `erasures` in the manifest of a sealed lake without erasing rows in its files. So
+        // do not trust a number above the catalog's.
         let number = match keys {
             Some(_) => manifest.erasures.min(erasures(dir)?),
             None => manifest.erasures,
@@ -217,7 +219,7 @@ fn build(
     Ok(restored)
 }
 
-/// Checks that the files of the snapshot are those that its catalog names.
+/// Checks that the snapshot has all files that its catalog names, with the recorded lengths.
 fn is_whole(manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let copy = dir.join("check.sqlite");
     let image = LakeImage::take(dir, &copy)?;
@@ -238,7 +240,7 @@ fn place_of(manifest: &Manifest) -> PathBuf {
     PathBuf::from(format!("snapshot {}", manifest.id))
 }
 
-/// Syncs all files and folders below a folder. Linked data files are already durable.
+/// Syncs all files and folders below a folder, except data files and attachments, which are durable already.
 fn sync_all(dir: &Path) -> Result<(), BackupError> {
     for entry in std::fs::read_dir(dir).map_err(BackupError::io("read", dir))? {
         let entry = entry.map_err(BackupError::io("read", dir))?;
@@ -255,7 +257,7 @@ fn sync_all(dir: &Path) -> Result<(), BackupError> {
     sync_folder(dir)
 }
 
-/// Moves the parts of a built folder to their places, the catalog last.
+/// Moves the parts of the built folder to their places, the catalog last.
 fn show(building: &Path, data: &Path) -> Result<(), BackupError> {
     let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
     for entry in entries {

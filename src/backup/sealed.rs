@@ -1,5 +1,5 @@
-//! The keys for a snapshot of a sealed lake. Backups do not contain them. So a restore first checks whether the given
-//! keys open all files.
+//! The keys for a snapshot of a sealed lake. Backups do not contain these keys. So a restore first checks whether the
+//! keys that the caller gives open all files.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::manifest::{CATALOG, Manifest};
 use crate::lake::KekSource;
 use crate::lake::store::image::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
-/// The keys for a snapshot, and the parts that they do not open.
+/// The keys for a snapshot, and the number of files that they do not open.
 #[derive(Debug)]
 pub(super) struct SnapshotKeys {
     keys: CopyKeys,
@@ -17,8 +17,8 @@ pub(super) struct SnapshotKeys {
 }
 
 impl SnapshotKeys {
-    /// Finds the keys for a snapshot of a sealed lake. `None` for an open lake. An error if a part is unreadable,
-    /// unless the caller accepts that.
+    /// Opens the given keys for a snapshot of a sealed lake. Returns `None` for an open lake. Returns an error if the
+    /// keys do not open all files, unless the caller accepts that.
     pub(super) fn find(
         place: &BackupFolder,
         manifest: &Manifest,
@@ -27,7 +27,7 @@ impl SnapshotKeys {
     ) -> Result<Option<SnapshotKeys>, BackupError> {
         let catalog = manifest.files.iter().find(|file| file.path == CATALOG);
         let Some(catalog) = catalog.map(|file| place.file(&file.sha256)) else {
-            // A missing file is reported when the files are laid out.
+            // The missing file is reported when the files are laid out.
             return Ok(None);
         };
         if !catalog.is_file() || !is_sealed_copy(&catalog)? {
@@ -47,12 +47,13 @@ impl SnapshotKeys {
         }
     }
 
-    /// Puts the keys into a folder, and removes unreadable files from its catalog.
+    /// Puts the keys into a folder with the snapshot's files. Removes the files that the keys do not open from the
+    /// folder and its catalog.
     pub(super) fn give_to(&self, dir: &Path) -> Result<(), BackupError> {
         Ok(self.keys.give_to(dir)?)
     }
 
-    /// Removes rows that refer to unreadable attachments. The folder must have a complete lake.
+    /// Deletes rows of `Binary` whose attachments could not be opened. The folder must have a complete lake.
     pub(super) fn end(&self, dir: &Path) -> Result<(), BackupError> {
         if self.lost.attachments > 0 {
             drop_unattached(dir, &KekSource::default())?;

@@ -1,8 +1,9 @@
-//! Makes a backup: a snapshot of a data folder while others read and write the folder.
+//! Makes a backup: a snapshot of a data folder while other processes read and write the folder.
 //!
-//! It copies the service's store first, then the catalog, then the files that the copied catalog names. If a sync ended
-//! in between, the restored server runs it again, and no sync that counts as finished lacks its records. Data files
-//! never change, but an erasure or an expiry may remove one that the copy names. Then the catalog is copied again.
+//! It copies the service's store first, then the catalog, then the files that the copied catalog names. If a sync
+//! ended between the first two copies, the restored server runs this sync again. So no sync that the store counts as
+//! finished lacks its records. Data files never change, but an erasure or an expiry may remove one that the copied
+//! catalog names. Then the catalog is copied again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,11 +34,11 @@ const LOCK_RETRY: Duration = Duration::from_millis(50);
 /// The options of a backup.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// How many snapshots to keep, including this one. All by default.
+    /// How many snapshots to keep, including this one. `None` keeps all.
     pub keep: Option<usize>,
     /// Copies files even if a hard link is possible.
     pub copy: bool,
-    /// Leaves the key of the service's store out.
+    /// Leaves out the key of the service's store.
     pub without_key: bool,
 }
 
@@ -46,36 +47,36 @@ pub struct Options {
 pub struct Backed {
     /// The snapshot's id.
     pub id: String,
-    /// The number of files, and of their bytes.
+    /// The number of files in the snapshot.
     pub files: u64,
-    /// See `files`.
+    /// The size of these files in bytes.
     pub bytes: u64,
-    /// The number of files that no earlier snapshot had, and of their bytes.
+    /// The number of files that were added to the folder of backups.
     pub added: u64,
-    /// See `added`.
+    /// The size of these files in bytes.
     pub added_bytes: u64,
-    /// The number of snapshots removed because enough newer ones exist.
+    /// The number of older snapshots that were removed.
     pub removed: u64,
-    /// The result of erasures in earlier snapshots.
+    /// The result of repeating erasures in earlier snapshots.
     pub cleaned: Cleaned,
 }
 
-/// Makes a backup of a data folder, and removes rows from earlier backups that were erased since.
+/// Makes a backup of a data folder, and removes rows from earlier snapshots that were erased since.
 pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Result<Backed, BackupError> {
     refuse_overlap(data, to)?;
     Lake::open(data)?;
     let place = BackupFolder::open_or_create(to)?;
     let ledger_path = ledger::place(data);
     let ledger = Ledger::read_or_create(&ledger_path)?;
-    // Record the ledger in the lake before the snapshot exists. From then on the lake enters its erasures in the
-    // ledger.
+    // Record the ledger in the lake before the snapshot exists. From then on the lake finishes no erasure that is not
+    // in the ledger.
     record_ledger(data, &ledger)?;
     let made = take(&place, data, options, &ledger);
     let removed = match (&made, options.keep) {
         (Ok(_), Some(keep)) => place.keep(keep)?,
         _ => 0,
     };
-    // Clean the earlier snapshots even if the backup failed.
+    // Remove erased rows from the earlier snapshots even if this backup failed.
     let ledger = Ledger::read_or_create(&ledger_path)?;
     let cleaned = clean(&place, &ledger, rules)?;
     if cleaned.damaged.is_empty() {
@@ -89,11 +90,11 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     })
 }
 
-/// Refuses a folder of backups inside the data folder, and the other way round, because one would contain the other.
+/// Returns an error if the folder of backups is inside the data folder, or the data folder inside it.
 fn refuse_overlap(data: &Path, to: &Path) -> Result<(), BackupError> {
     let whole = |path: &Path| -> PathBuf {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        // Resolves the first existing parent folder.
+        // Resolve links in the part of the path that exists.
         let there = absolute.ancestors().find_map(|above| {
             let rest = absolute.strip_prefix(above).ok()?;
             Some(std::fs::canonicalize(above).ok()?.join(rest))
@@ -144,7 +145,8 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     }
 }
 
-/// Collects all files. `None` if the lake removed a file meanwhile. `fresh` are added files that were not verified yet.
+/// Copies all files to the folder of backups. Returns `None` if the lake has removed a file meanwhile. `fresh` has
+/// the added files that were not compared with the catalog yet.
 fn attempt_at(
     contents: &mut Contents<'_>,
     fresh: &mut BTreeSet<PathBuf>,
@@ -152,8 +154,8 @@ fn attempt_at(
     options: Options,
     earlier: &[&Manifest],
 ) -> Result<Option<LakeImage>, BackupError> {
-    // Read the count before the store is copied. A later erasure may be in the copy of the lake and not in that of the
-    // store, so it is repeated in both.
+    // Read the count of erasures before the store is copied. A later erasure may be in the copy of the lake and not
+    // in the copy of the store. With the lower count it is repeated in both.
     let before = erasures(data)?;
     add_service(contents, data, !options.without_key)?;
     add_tables(contents, data)?;

@@ -1,4 +1,4 @@
-//! Reads a whole folder of backups and checks it.
+//! Reads all files of a folder of backups and checks them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,16 +8,16 @@ use super::files::Files;
 use super::folder::BackupFolder;
 use super::manifest::{Manifest, ManifestFile};
 
-/// The verified files, and the faults.
+/// The result of checking a folder of backups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// The number of snapshots.
+    /// The number of snapshots in the folder.
     pub snapshots: u64,
-    /// The number of files, each read once, and of their bytes.
+    /// The number of files that the snapshots name. Each was read once.
     pub files: u64,
-    /// See `files`.
+    /// The size of these files in bytes, by the manifests.
     pub bytes: u64,
-    /// The faults, a sentence each.
+    /// The faults, a sentence for each.
     pub problems: Vec<String>,
 }
 

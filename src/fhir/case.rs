@@ -2,15 +2,16 @@
 
 use std::borrow::Cow;
 
-/// The folded letters of a character: `s` `s` for `ß` and `ẞ`, `σ` for the final sigma.
+/// Returns the case-folded letters of a character: `s` `s` for `ß` and `ẞ`, `σ` for the final sigma.
 pub fn folded(c: char) -> impl Iterator<Item = char> {
-    // Upper case merges letters that lower case distinguishes. The upper case of `ẞ` is itself.
+    // Upper case merges letters that lower case distinguishes. The upper case of `ẞ` is `ẞ` itself, so lower case comes
+    // first.
     c.to_lowercase()
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)
 }
 
-/// The form in which texts are compared without regard to case.
+/// Returns the form in which texts are compared without regard to case.
 pub fn fold_case(text: &str) -> Cow<'_, str> {
     if !text.is_ascii() {
         return Cow::Owned(text.chars().flat_map(folded).collect());
@@ -30,7 +31,7 @@ pub fn same_but_for_case(one: &str, other: &str) -> bool {
     one.chars().flat_map(folded).eq(other.chars().flat_map(folded))
 }
 
-/// The same for the bytes of a text. Invalid UTF-8 counts as empty.
+/// Whether a text and the bytes of another are equal without regard to case. Invalid UTF-8 equals no text.
 pub fn bytes_same_but_for_case(one: &str, other: &[u8]) -> bool {
     if one.is_ascii() && other.is_ascii() {
         return one.as_bytes().eq_ignore_ascii_case(other);

@@ -1,6 +1,6 @@
 //! Enums for closed sets of FHIR codes.
 
-/// An enum with a code for each variant. `parse` and `as_str` convert between them.
+/// Defines an enum with a code for each variant. `parse` and `as_str` convert between them.
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$doc])*
@@ -10,7 +10,7 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// The value of `code`.
+            /// Returns the variant with this code. `None` if there is none.
             pub fn parse(code: &str) -> Option<$name> {
                 match code {
                     $($text => Some($name::$variant),)*
@@ -18,7 +18,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The value's code in FHIR.
+            /// Returns the variant's code in FHIR.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $($name::$variant => $text,)*

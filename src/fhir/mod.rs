@@ -1,5 +1,5 @@
 //! R4 as data: types, elements, search parameters and compartments, how an element is stored in columns, and the value
-//! types (partial dates, exact decimals, references, OperationOutcome) that every room above uses.
+//! types (partial dates, exact decimals, references, OperationOutcome) that all higher modules use.
 
 pub mod case;
 mod codes;

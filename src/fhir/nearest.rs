@@ -2,11 +2,12 @@
 
 use strsim::osa_distance;
 
-/// The most probable name, if there is one. Two swapped letters count as one mistake.
+/// Returns the known name that `name` probably means. `None` if no name is similar. Two swapped letters count as one
+/// mistake.
 pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let lower = name.to_ascii_lowercase();
     names
-        // Computing the distance of a long text takes long, and no known name resembles it.
+        // A name of a much different length is not similar, and computing the distance of a long text takes long.
         .filter(|known| known.len().abs_diff(name.len()) <= 2)
         .map(|known| (osa_distance(&lower, &known.to_ascii_lowercase()), known))
         .filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())
@@ -14,7 +15,7 @@ pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&
         .map(|(_, known)| known)
 }
 
-/// The same as the end of a sentence. Empty if no name is similar.
+/// Returns the end of a sentence with the name that [`nearest`] returns. Empty if no name is similar.
 pub fn did_you_mean<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     match nearest(name, names) {
         Some(meant) => format!("; did you mean '{meant}'?"),

@@ -53,10 +53,10 @@ codes! {
     }
 }
 
-/// One issue.
+/// An issue of an OperationOutcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Issue {
-    /// How severe it is.
+    /// The severity.
     pub severity: Severity,
     /// The issue's kind.
     pub code: IssueType,
@@ -66,12 +66,12 @@ pub struct Issue {
     /// The text for developers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<String>,
-    /// FHIRPaths of the elements, or names of the parameters, that it concerns.
+    /// The FHIRPaths of the elements, or the names of the parameters, that the issue concerns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expression: Vec<String>,
 }
 
-/// The resource. It has at least one issue.
+/// An OperationOutcome resource with at least one issue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "resourceType")]
 pub struct OperationOutcome {
@@ -80,7 +80,7 @@ pub struct OperationOutcome {
 }
 
 impl Issue {
-    /// An issue with the text `details`.
+    /// Creates an issue with the text `details`.
     pub fn new(severity: Severity, code: IssueType, details: impl Into<String>) -> Issue {
         Issue {
             severity,
@@ -91,17 +91,17 @@ impl Issue {
         }
     }
 
-    /// An issue of severity `error`.
+    /// Creates an issue of severity `error`.
     pub fn error(code: IssueType, details: impl Into<String>) -> Issue {
         Issue::new(Severity::Error, code, details)
     }
 
-    /// An issue of severity `warning`.
+    /// Creates an issue of severity `warning`.
     pub fn warning(code: IssueType, details: impl Into<String>) -> Issue {
         Issue::new(Severity::Warning, code, details)
     }
 
-    /// An issue of severity `information`.
+    /// Creates an issue of severity `information`.
     pub fn information(code: IssueType, details: impl Into<String>) -> Issue {
         Issue::new(Severity::Information, code, details)
     }
@@ -112,7 +112,7 @@ impl Issue {
         self
     }
 
-    /// Adds an element or parameter that it concerns.
+    /// Adds an element or parameter that the issue concerns.
     pub fn expression(mut self, expression: impl Into<String>) -> Issue {
         self.expression.push(expression.into());
         self
@@ -120,7 +120,7 @@ impl Issue {
 }
 
 impl OperationOutcome {
-    /// An outcome with one issue.
+    /// Creates an outcome with one issue.
     pub fn new(issue: Issue) -> OperationOutcome {
         OperationOutcome { issues: vec![issue] }
     }
@@ -131,12 +131,12 @@ impl OperationOutcome {
         self
     }
 
-    /// The issues. There is at least one.
+    /// Returns the issues. There is at least one.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
     }
 
-    /// The resource as JSON text.
+    /// Returns the resource as JSON text.
     pub fn to_json(&self) -> String {
         // Strings and enums always serialize, so this minimal valid fallback is never written.
         serde_json::to_string(self).unwrap_or_else(|_| {
@@ -163,7 +163,7 @@ impl Serialize for IssueType {
     }
 }
 
-/// A CodeableConcept with only a text.
+/// Serializes a text as a CodeableConcept with only this text.
 fn as_text<S: Serializer>(details: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct CodeableConcept<'a> {

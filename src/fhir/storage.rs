@@ -1,5 +1,5 @@
 //! How an R4 element is represented in columns: the naming rules that the writer (`columns::shred`) and the reader
-//! (`fhirpath`) share. `LAYOUT.md` documents them with a worked example.
+//! (`fhirpath`) share. `LAYOUT.md` documents the rules with a worked example.
 //!
 //! A repeating element is an Arrow `List` of the representation below, with the item field named [`LIST_ITEM`]. The
 //! companions of a repeating primitive (`x__number`, `x__start`, `_x`) are lists of the same lengths beside it. An
@@ -9,7 +9,8 @@ use super::facts::{Kind, Primitive, TypeDef};
 
 /// Name of the item field of every Arrow list.
 pub const LIST_ITEM: &str = "element";
-/// Suffix of the decimal(38,18) companion of a decimal's text. Null if the decimal does not fit exactly.
+/// Suffix of the decimal(38,18) companion of a decimal's text. The companion is null if the decimal does not fit
+/// exactly.
 pub const NUMBER: &str = "__number";
 /// Suffix of the inclusive lower bound of a date, dateTime, instant or time.
 pub const START: &str = "__start";
@@ -19,9 +20,9 @@ pub const END: &str = "__end";
 pub const REFERENCE_TYPE: &str = "reference__type";
 /// Companion of `Reference.reference` that holds the id part of a relative reference.
 pub const REFERENCE_ID: &str = "reference__id";
-/// Suffix of a root element whose own name is that of a system column.
+/// Suffix of the column of a root element that has the name of a system column.
 pub const ELEMENT: &str = "__element";
-/// The last part of a leaf path. It means all leaves below the others.
+/// The last part of a leaf path that requests all leaves below the other parts.
 pub const EVERYTHING: &str = "*";
 /// The system column that holds a resource's JSON text.
 pub const TEXT: &str = "resource";
@@ -30,7 +31,8 @@ pub const NUMBER_PRECISION: u8 = 38;
 /// Scale of [`NUMBER`] columns.
 pub const NUMBER_SCALE: i8 = 18;
 
-/// The system columns of every table, in order. Elements follow. `id` is also the element of that name.
+/// The system columns of every table, in order. The columns of the elements follow. The column `id` is also that of the
+/// element `id`.
 pub const SYSTEM_COLUMNS: [&str; 11] = [
     "owner",
     "id",
@@ -60,7 +62,7 @@ pub enum Storage {
     DateTime,
     /// `Utf8` as written, with [`START`] and [`END`] companions: `Int64` microseconds since midnight.
     Time,
-    /// `Struct` of the seen elements.
+    /// `Struct` of the elements that occurred in the data.
     Struct,
     /// `Struct`. Its `reference` has the companions [`REFERENCE_TYPE`] and [`REFERENCE_ID`].
     Reference,
@@ -69,7 +71,7 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The storage of values of `type_def`.
+    /// Returns the storage of values of `type_def`.
     pub fn of(type_def: &TypeDef) -> Storage {
         match type_def.kind {
             Kind::Primitive(primitive) => match primitive {
@@ -87,8 +89,8 @@ impl Storage {
     }
 }
 
-/// The top-level column of the root element whose JSON property is `name`. It is `name` itself, or `name__element` if a
-/// system column other than `id` has that name (`AllergyIntolerance.patient`, `ValueSet.version`).
+/// Returns the top-level column of the root element whose JSON property is `name`. It is `name` itself, or
+/// `name__element` if a system column other than `id` has that name (`AllergyIntolerance.patient`, `ValueSet.version`).
 pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
     if name != "id" && SYSTEM_COLUMNS.contains(&name) {
         std::borrow::Cow::Owned(format!("{name}{ELEMENT}"))
@@ -98,7 +100,7 @@ pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// The columns that a computation reads, as dotted paths without list markers from the table's root:
-/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct requests only its presence, and the
-/// scan reads the cheapest leaf below it. A path whose last part is `*` (`code.*`) requests every leaf below the rest
-/// of the path.
+/// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct requests only whether the struct is
+/// present, and the scan reads the cheapest leaf below it. A path whose last part is `*` (`code.*`) requests every leaf
+/// below the rest of the path.
 pub type LeafSet = std::collections::BTreeSet<String>;

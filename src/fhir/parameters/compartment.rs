@@ -1,5 +1,5 @@
-//! The Patient compartment: the search parameters that put a resource into it. The rooms above evaluate these
-//! parameters to decide whether a resource is in it.
+//! The Patient compartment: the search parameters that put a resource into it. Higher modules evaluate these parameters
+//! to decide whether a resource is in the compartment.
 
 use std::sync::OnceLock;
 
@@ -7,8 +7,8 @@ use super::super::facts::{TypeId, facts};
 
 static PATIENT: &str = include_str!("../../../schemas/patient-compartment.tsv");
 
-/// The codes of the search parameters of `type_id` that refer to the Patient in whose compartment a resource is. Empty
-/// for a type that is in no compartment. A Patient is also in its own compartment.
+/// Returns the codes of the search parameters of `type_id` that refer to the Patient in whose compartment a resource
+/// is. Empty for a type that is in no compartment. A Patient is also in its own compartment.
 pub fn patient_params(type_id: TypeId) -> &'static [&'static str] {
     static PARAMS: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
     &PARAMS.get_or_init(read)[type_id.index()]

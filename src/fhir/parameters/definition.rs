@@ -8,30 +8,31 @@ use super::super::facts::TypeId;
 /// A search parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchParameter {
-    /// Its canonical URL.
+    /// The canonical URL.
     pub url: Cow<'static, str>,
-    /// Its name in a query: `birthdate`.
+    /// The name in a query: `birthdate`.
     pub code: Cow<'static, str>,
-    /// How its values are compared.
+    /// How values are compared.
     pub search_type: SearchType,
-    /// The resource types it is defined for. `Resource` and `DomainResource` mean all types that specialize them.
+    /// The resource types for which the parameter is defined. `Resource` and `DomainResource` mean all types that
+    /// specialize them.
     pub bases: Vec<TypeId>,
-    /// For a reference, the types it may point to. Empty if not stated.
+    /// For a reference, the types of its targets. Empty if not stated.
     pub targets: Vec<TypeId>,
-    /// The FHIRPath that yields its values, all bases' branches united by `|`. `None` if no expression can say it
-    /// (`_text`).
+    /// The FHIRPath expression that yields the values, with the expressions for all bases joined by `|`. `None` for a
+    /// parameter that no expression describes (`_text`).
     pub expression: Option<Cow<'static, str>>,
-    /// The parts of a composite, in the order of their values.
+    /// The components of a composite, in the order of their values.
     pub components: Vec<Component>,
     /// Whether a query may list alternative values (`a,b`). `None` if the definition does not say so.
     pub multiple_or: Option<bool>,
     /// Whether a query may repeat the parameter. `None` if the definition does not say so.
     pub multiple_and: Option<bool>,
-    /// The comparators that the definition names; empty where it names none.
+    /// The comparators that the definition names. Empty if it names none.
     pub comparators: Vec<Comparator>,
-    /// The modifiers that the definition names; empty where it names none.
+    /// The modifiers that the definition names. Empty if it names none.
     pub modifiers: Vec<Modifier>,
-    /// How the found values relate to the given value.
+    /// How the values of a resource relate to the value in a query.
     pub usage: Usage,
 }
 
@@ -100,7 +101,7 @@ codes! {
     Usage {
         /// The values are compared unchanged.
         Normal = "normal",
-        /// The values sound alike.
+        /// The values sound like the value in the query.
         Phonetic = "phonetic",
         /// The values are near in space.
         Nearby = "nearby",

@@ -1,4 +1,4 @@
-//! Reads SearchParameter resources from a folder of JSON files. Refuses unusable ones, and names the file and the
+//! Reads SearchParameter resources from a folder of JSON files. Refuses unusable ones: the error names the file and the
 //! reason.
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ pub enum SearchParameterError {
     Unreadable {
         /// The folder or file.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A file is not JSON, or a resource does not have the shape of a SearchParameter.
@@ -28,7 +28,7 @@ pub enum SearchParameterError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// The fault, with line and column.
+        /// What is wrong, with line and column.
         source: serde_json::Error,
     },
     /// A file is JSON but no FHIR resource.
@@ -42,9 +42,9 @@ pub enum SearchParameterError {
     Unusable {
         /// The file.
         path: PathBuf,
-        /// The parameter.
+        /// The parameter's URL, or `without url`.
         url: String,
-        /// The fault.
+        /// Why the parameter is unusable.
         reason: Unusable,
     },
     /// No file of the folder adds a parameter.
@@ -55,7 +55,7 @@ pub enum SearchParameterError {
     },
 }
 
-/// The faults of a SearchParameter.
+/// Why a SearchParameter is unusable.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum Unusable {
@@ -85,8 +85,8 @@ impl Added {
     }
 }
 
-/// The parameters of all JSON files in `folder`, in the order of the files' names. If a URL repeats, the last one
-/// counts.
+/// Reads the parameters of all JSON files in `folder`, in the order of the files' names. If a URL repeats, the last one
+/// counts. Fails if there are none.
 pub(in crate::fhir) fn read(folder: &Path) -> Result<Vec<Added>, SearchParameterError> {
     let unreadable = |source| SearchParameterError::Unreadable {
         path: folder.to_owned(),
@@ -118,8 +118,8 @@ pub(in crate::fhir) fn read(folder: &Path) -> Result<Vec<Added>, SearchParameter
     Ok(added)
 }
 
-/// Whether a file should have a resource. A package's own description (`package.json`) and hidden files (`.index.json`)
-/// do not.
+/// Whether a file should have a resource. The description of a package (`package.json`) and hidden files
+/// (`.index.json`) have none.
 fn is_resource_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.extension()
@@ -228,7 +228,7 @@ impl Raw {
             return Err(Unusable::Lacks("component"));
         }
         let mut targets = many("target", self.target, resource)?;
-        // `Resource` as a target means the same as no target.
+        // An abstract target such as `Resource` means the same as no target.
         if targets.iter().any(|target| facts().get(*target).is_abstract) {
             targets.clear();
         }
@@ -258,7 +258,7 @@ impl Raw {
 impl RawComponent {
     fn resolve(self) -> Result<Component, Unusable> {
         let definition = present("component.definition", self.definition)?;
-        // A canonical may name a version. The version is not part of the URL that identifies it.
+        // A canonical may name a version, which is not part of the URL that identifies the definition.
         let url = definition.split('|').next().unwrap_or_default().to_owned();
         Ok(Component {
             definition: url.into(),
@@ -369,10 +369,10 @@ mod tests {
                 .get(facts().lookup(resource_type).unwrap(), code)
                 .map(|found| found.url.to_string())
         };
-        // The same URL: the built-in one is removed, for its other bases too.
+        // An added parameter with the same URL replaces the built-in one, for its other bases, too.
         assert_eq!(get("Patient", "birthdate").unwrap(), BIRTHDATE);
         assert_eq!(get("Person", "birthdate"), None);
-        // The same code: only for the type that the added one names.
+        // An added parameter with the same code precedes the built-in one only for the type that it names.
         assert_eq!(get("Patient", "name").unwrap(), "urn:name");
         assert_eq!(
             get("RelatedPerson", "name").unwrap(),
@@ -383,7 +383,7 @@ mod tests {
             get("Person", "_id").unwrap(),
             "http://hl7.org/fhir/SearchParameter/Resource-id"
         );
-        // The nearer definition comes first, wherever it is from.
+        // A definition for the type itself precedes an inherited one, whether it is added or built-in.
         assert_eq!(
             get("Patient", "family").unwrap(),
             "http://hl7.org/fhir/SearchParameter/individual-family"

@@ -1,5 +1,5 @@
-//! Reads `schemas/search-parameters.tsv`. A fault in the table is a fault of the build: reading it panics, and a test
-//! reads it.
+//! Reads `schemas/search-parameters.tsv`. The table is part of the program, so reading panics if there is a fault in
+//! it. A test reads it.
 
 use std::borrow::Cow;
 use std::sync::Arc;

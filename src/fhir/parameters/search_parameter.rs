@@ -16,18 +16,18 @@ use super::parameter_folder;
 pub use super::parameter_folder::SearchParameterError;
 use super::parameter_table;
 
-/// The search parameters of a running engine. Cheap to share; never changed once made.
+/// The search parameters of a running engine. They are immutable and cheap to share.
 #[derive(Clone, Debug)]
 pub struct SearchParameters {
-    /// All parameters, in the order in which they were added. One per URL.
+    /// All parameters, in the order in which they were added. Each URL occurs once.
     all: Vec<Arc<SearchParameter>>,
     urls: FxHashMap<Cow<'static, str>, usize>,
-    /// The parameters by [`TypeId::index`], sorted by code, one per code.
+    /// The parameters by [`TypeId::index`], sorted by code. Each code of a type occurs once.
     types: Vec<Vec<Arc<SearchParameter>>>,
 }
 
 impl SearchParameters {
-    /// HL7's search parameters of R4.
+    /// Returns HL7's search parameters of R4.
     pub fn builtin() -> Arc<SearchParameters> {
         static BUILTIN: OnceLock<Arc<SearchParameters>> = OnceLock::new();
         BUILTIN
@@ -35,13 +35,13 @@ impl SearchParameters {
             .clone()
     }
 
-    /// These parameters and those of the JSON files in `folder`: SearchParameter resources, or Bundles of them.
-    /// Subfolders and other resources are ignored, so an unpacked implementation guide works.
+    /// Returns these parameters together with those of the JSON files in `folder`: SearchParameter resources, or
+    /// Bundles of them. Subfolders and other resources are ignored, so an unpacked implementation guide works.
     pub fn with_folder(&self, folder: &Path) -> Result<SearchParameters, SearchParameterError> {
         self.with(parameter_folder::read(folder)?)
     }
 
-    /// The parameter of `code` for resources of type `type_id`, including inherited ones.
+    /// Returns the parameter of `code` for resources of type `type_id`, which may be inherited.
     pub fn get(&self, type_id: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         let of_type = &self.types[type_id.index()];
         of_type
@@ -50,17 +50,17 @@ impl SearchParameters {
             .map(|at| &of_type[at])
     }
 
-    /// The parameter with this URL, even if another parameter has the same code.
+    /// Returns the parameter with this URL, even if another parameter has the same code.
     pub fn by_url(&self, url: &str) -> Option<&Arc<SearchParameter>> {
         self.urls.get(url).map(|at| &self.all[*at])
     }
 
-    /// The parameters of resources of type `type_id`, including inherited ones, sorted by code.
+    /// Returns the parameters of resources of type `type_id`, including inherited ones, sorted by code.
     pub fn of(&self, type_id: TypeId) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.types[type_id.index()].iter()
     }
 
-    /// All parameters, even if another parameter has the same code.
+    /// Returns all parameters, even if another parameter has the same code.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.all.iter()
     }

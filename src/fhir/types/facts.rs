@@ -14,7 +14,7 @@ use super::type_table;
 pub struct Child<'a> {
     /// The element.
     pub element: &'a Element,
-    /// The type here. For a choice, the type in the property's suffix.
+    /// The type of the property's value. For a choice, it is the type in the property's suffix.
     pub type_id: TypeId,
 }
 
@@ -27,7 +27,7 @@ pub struct Facts {
     resources: Vec<TypeId>,
 }
 
-/// The R4 facts, built from the tables in `schemas/` at first use.
+/// Returns the R4 facts, which are built from the tables in `schemas/` at first use.
 pub fn facts() -> &'static Facts {
     static FACTS: std::sync::OnceLock<Facts> = std::sync::OnceLock::new();
     FACTS.get_or_init(Facts::read)
@@ -52,18 +52,18 @@ impl Facts {
         }
     }
 
-    /// The type of this name (`Patient`, `string`, `Observation.component`).
+    /// Returns the type with this name (`Patient`, `string`, `Observation.component`).
     pub fn lookup(&self, name: &str) -> Option<TypeId> {
         self.names.get(name).copied()
     }
 
-    /// The definition of a type.
+    /// Returns the definition of a type.
     pub fn get(&self, type_id: TypeId) -> &TypeDef {
         &self.types[type_id.index()]
     }
 
-    /// The meaning of the JSON property `name` in `type_id` (`valueQuantity` is the element `value` as a Quantity).
-    /// `None` if R4 does not define it. The caller strips a leading `_`.
+    /// Returns the meaning of the JSON property `name` in `type_id` (`valueQuantity` is the element `value` as a
+    /// Quantity). `None` if R4 does not define it. The caller strips a leading `_`.
     pub fn child(&self, type_id: TypeId, name: &str) -> Option<Child<'_>> {
         let (element, child) = *self.properties[type_id.index()].get(name)?;
         Some(Child {
@@ -72,32 +72,33 @@ impl Facts {
         })
     }
 
-    /// The element with the FHIRPath name `name` (`value` for `value[x]`).
+    /// Returns the element with the FHIRPath name `name` (`value` for `value[x]`).
     pub fn element(&self, type_id: TypeId, name: &str) -> Option<&Element> {
         self.get(type_id).elements.iter().find(|element| element.name == name)
     }
 
-    /// Whether `type_id` is `ancestor` or specializes it, directly or not (`Age` is a `Quantity`, `code` a `string`).
+    /// Whether `type_id` is `ancestor` or specializes it, directly or through other types (`Age` is a `Quantity`,
+    /// `code` a `string`).
     pub fn is_a(&self, type_id: TypeId, ancestor: TypeId) -> bool {
         type_id == ancestor || self.get(type_id).base.is_some_and(|base| self.is_a(base, ancestor))
     }
 
-    /// Concrete resource types, sorted by name.
+    /// Returns the concrete resource types, sorted by name.
     pub fn resources(&self) -> impl Iterator<Item = TypeId> + '_ {
         self.resources.iter().copied()
     }
 
-    /// Every type, in the order of [`TypeId::index`].
+    /// Returns every type, in the order of [`TypeId::index`].
     pub fn types(&self) -> impl Iterator<Item = TypeId> + '_ {
         (0..self.len()).map(TypeId::new)
     }
 
-    /// The type with this [`TypeId::index`].
+    /// Returns the type with this [`TypeId::index`].
     pub fn type_at(&self, index: usize) -> Option<TypeId> {
         (index < self.len()).then(|| TypeId::new(index))
     }
 
-    /// The number of types: one more than the greatest [`TypeId::index`].
+    /// Returns the number of types: one more than the greatest [`TypeId::index`].
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.types.len()
@@ -149,8 +150,8 @@ mod tests {
             Some("http://hl7.org/fhir/observation-status")
         );
         assert_eq!(system("Attachment", "contentType"), Some("urn:ietf:bcp:13"));
-        // These have no system: the binding is only preferred, the element is no code, or its value set uses several
-        // systems.
+        // Three elements without a system: the binding of the first is only preferred, the second is no code, and the
+        // value set of the third uses several systems.
         assert_eq!(system("Patient", "language"), None);
         assert_eq!(system("Patient", "maritalStatus"), None);
         assert_eq!(system("Timing.repeat", "when"), None);

@@ -1,11 +1,11 @@
 //! A constant table of short names, such as the properties of a type. Rules look up every property of every record
-//! several times, so a lookup must cost few machine instructions. Four bytes of a name determine its slot, and names
-//! are compared eight bytes at a time.
+//! several times, so a lookup must cost few machine instructions. The length and four bytes of a name determine its
+//! slot, and names of 8 to 16 bytes are compared as two pieces of eight bytes.
 
 /// Values by name.
 #[derive(Debug)]
 pub(crate) struct NameTable<V> {
-    /// At least twice as many as names, a power of two.
+    /// The slots. Their number is a power of two and at least four times the number of names.
     slots: Vec<Option<(&'static str, V)>>,
 }
 
@@ -16,7 +16,7 @@ impl<V> Default for NameTable<V> {
 }
 
 impl<V> FromIterator<(&'static str, V)> for NameTable<V> {
-    /// If several values have the same name, the last one counts.
+    /// Builds a table. If several values have the same name, the last one counts.
     fn from_iter<I: IntoIterator<Item = (&'static str, V)>>(names: I) -> NameTable<V> {
         let names: Vec<(&'static str, V)> = names.into_iter().collect();
         let mut table = NameTable::default();
@@ -36,7 +36,7 @@ impl<V> FromIterator<(&'static str, V)> for NameTable<V> {
 }
 
 impl<V> NameTable<V> {
-    /// The value of a name.
+    /// Returns the value of a name.
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<&V> {
         if self.slots.is_empty() {
@@ -57,7 +57,7 @@ impl<V> NameTable<V> {
         self.slots.iter().flatten().map(|(name, value)| (*name, value))
     }
 
-    /// The first slot to try for a name.
+    /// Returns the first slot to try for a name.
     #[inline]
     fn first(&self, name: &str) -> usize {
         let bytes = name.as_bytes();
@@ -72,7 +72,7 @@ impl<V> NameTable<V> {
     }
 }
 
-/// Whether two names are equal. Short names need no call.
+/// Whether two names are equal. Names of at most 16 bytes are compared without a call.
 #[inline]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {

@@ -1,6 +1,6 @@
-//! What R4 says of one type: its name, its kind and its elements.
+//! The definition of one R4 type: its name, its kind and its elements.
 
-/// Index of a type in `Facts`. Cheap to copy and compare. Valid only for the one process-wide table.
+/// The index of a type in `Facts`. It is cheap to copy and compare, and valid only for the one process-wide table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(u16);
 
@@ -9,13 +9,13 @@ impl TypeId {
         TypeId(u16::try_from(index).expect("there are fewer than 65,536 types"))
     }
 
-    /// Its place among all types, from 0 to `Facts::len` exclusive, for tables with a row per type.
+    /// Returns the type's index among all types, from 0 to `Facts::len` exclusive, for tables with a row for each type.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// What sort of type a [`TypeDef`] is.
+/// The kind of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A primitive data type such as `dateTime`.
@@ -57,15 +57,15 @@ pub enum Primitive {
 /// A type: its name, its parent and its elements, inherited ones first, in definition order.
 #[derive(Debug)]
 pub struct TypeDef {
-    /// `Patient`, `HumanName`, `dateTime`, or the path of a backbone element.
+    /// The name: `Patient`, `HumanName`, `dateTime`, or the path of a backbone element.
     pub name: &'static str,
-    /// What sort of type this is.
+    /// The kind of the type.
     pub kind: Kind,
-    /// The type it specializes. `None` for `Element` and `Resource`.
+    /// The type that this one specializes. `None` for `Element` and `Resource`.
     pub base: Option<TypeId>,
-    /// `Resource`, `DomainResource`, `Element`, `BackboneElement`.
+    /// Whether the type is abstract: `Resource`, `DomainResource`, `Element` and `BackboneElement` are.
     pub is_abstract: bool,
-    /// All elements, including `id` and `extension`. A primitive has only these two.
+    /// All elements, including `id` and `extension`. A primitive has only these two, and `xhtml` only `id`.
     pub elements: Vec<Element>,
 }
 
@@ -74,25 +74,25 @@ pub struct TypeDef {
 pub struct Element {
     /// The name without `[x]`: `value`, `birthDate`.
     pub name: &'static str,
-    /// The possible types; several only for a choice element. `Resource` stands for any resource.
+    /// The possible types. Only a choice element has several. `Resource` stands for any resource.
     pub types: Vec<TypeId>,
-    /// If `types` contains Reference or canonical: the resource types it may point to. Empty means any.
+    /// If `types` contains Reference or canonical: the resource types to which the element may point. Empty means any.
     pub targets: Vec<TypeId>,
-    /// `true` for `name[x]`, stored and serialized as `nameType`.
+    /// Whether the element is a choice (`name[x]`), which is stored and serialized as `nameType`.
     pub choice: bool,
-    /// Whether it may repeat.
+    /// Whether the element may repeat.
     pub many: bool,
     /// The minimum number of repetitions.
     pub min: u8,
-    /// Part of the summary form (`_summary=true`).
+    /// Whether the element is part of the summary form (`_summary=true`).
     pub summary: bool,
-    /// A modifier element.
+    /// Whether the element is a modifier element.
     pub modifier: bool,
-    /// A `code` whose required value set has the code `unknown`.
+    /// Whether the element is a `code` whose required value set has the code `unknown`.
     pub has_unknown: bool,
-    /// The code system of an element of type `code`, if its required value set draws on only one. The element's values
-    /// do not name the system themselves.
+    /// The code system of an element of type `code`, if its required value set uses only one. The element's values do
+    /// not name the system themselves.
     pub code_system: Option<&'static str>,
-    /// Place among its siblings in the definition, starting at 1.
+    /// The position among the elements of the type, starting at 1.
     pub ordinal: u16,
 }

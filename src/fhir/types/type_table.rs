@@ -1,7 +1,7 @@
 //! Reads `schemas/types.tsv` into [`TypeDef`]s: resolves names to [`TypeId`]s, adds inherited elements, and indexes the
-//! JSON properties of each type. It decides nothing about R4 and follows the table.
+//! JSON properties of each type. This file decides nothing about R4 and follows the table.
 //!
-//! The table is part of the program, so a fault in it is a fault of the build: reading it panics, and a test reads it.
+//! The table is part of the program, so reading panics if there is a fault in it. A test reads it.
 
 use rustc_hash::FxHashMap;
 
@@ -10,10 +10,11 @@ use super::type_def::{Element, Kind, Primitive, TypeDef, TypeId};
 
 static TABLE: &str = include_str!("../../../schemas/types.tsv");
 
-/// The target of a JSON property: the element's index in its type, and the type that it has under this name.
+/// The JSON properties of a type. Each leads to the element's index in the type, and to the type that the element has
+/// under this name.
 pub(in crate::fhir) type Properties = NameTable<(u16, TypeId)>;
 
-/// The table, read.
+/// The content of the table.
 pub(in crate::fhir) struct Types {
     pub(in crate::fhir) types: Vec<TypeDef>,
     pub(in crate::fhir) names: FxHashMap<&'static str, TypeId>,
@@ -96,7 +97,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The elements of a type: its parent's, replaced in place if it defines them again, then its own.
+    /// Returns the elements of a type: first those of its parent, some of which the type may replace, then its own.
     fn elements(&mut self, at: usize) -> &[Element] {
         if self.done[at].is_none() {
             let raw = &self.raw[at];
@@ -200,8 +201,8 @@ fn primitive(name: &str) -> Primitive {
     }
 }
 
-/// The JSON names of choice elements (`valueQuantity`), which no table has. They live as long as the program, without
-/// duplicates.
+/// The JSON names of choice elements (`valueQuantity`), which the table does not have. Each name is made once and is
+/// never freed.
 #[derive(Default)]
 struct Choices(FxHashMap<(&'static str, TypeId), &'static str>);
 

@@ -1,8 +1,8 @@
 //! Decimals as written: exact, with the precision of their digits.
 //!
-//! A decimal is stored as its text. If it is exactly a decimal(38,18), [`Decimal::scaled`] is that number. Otherwise
-//! the text still compares exactly. A search value without a comparator means the [`Range`] of values that would be
-//! written in the same way (R4, section 3.1.1.5.3). The rooms above do arithmetic.
+//! A decimal is stored as its text. If it is exactly a decimal(38,18), [`Decimal::scaled`] is that number. If it is
+//! not, its text can still be compared exactly. A search value without a comparator means the [`Range`] of values that
+//! would be written in the same way (R4, section 3.1.1.5.3). Higher modules do arithmetic.
 
 use std::cmp::Ordering;
 
@@ -67,7 +67,7 @@ impl<'a> Decimal<'a> {
         })
     }
 
-    /// The value times 10^18, if that is an integer of at most 38 digits.
+    /// Returns the value times 10^18, if that is an integer of at most 38 digits.
     pub fn scaled(&self) -> Option<i128> {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
@@ -85,9 +85,9 @@ impl<'a> Decimal<'a> {
         Some(if self.negative { -number } else { number })
     }
 
-    /// The values that would be written like this one with equally many digits: `100` means [99.5, 100.5), `100.00`
-    /// means [99.995, 100.005), `1.0e2` means [95, 105). A single digit with an exponent counts as if a zero followed
-    /// it: in R4 `1e2` means [95, 105) too.
+    /// Returns the values that would be written like this one with equally many digits: `100` means [99.5, 100.5),
+    /// `100.00` means [99.995, 100.005), `1.0e2` means [95, 105). A single digit with an exponent counts as if a zero
+    /// followed it: in R4 `1e2` means [95, 105), too.
     pub fn implicit_range(&self) -> Range {
         let zero = if self.has_exponent && self.whole.len() + self.fraction.len() == 1 {
             "0"
@@ -113,7 +113,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// The values within a tenth of this one, including the bounds: the meaning of the comparator `ap`.
+    /// Returns the values within a tenth of this one, including the bounds: the meaning of the comparator `ap`.
     pub fn approximate_range(&self) -> Range {
         let digits = format!("{}{}", self.whole, self.fraction);
         let last = self.exponent - self.fraction.len() as i64;
@@ -126,7 +126,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// The digits from the first that is not zero.
+    /// Returns the digits from the first one that is not zero.
     fn digits(&self) -> impl DoubleEndedIterator<Item = u8> + Clone + use<'a> {
         let skipped = leading_zeros(self.whole);
         let fraction = if skipped == self.whole.len() {
@@ -140,7 +140,7 @@ impl<'a> Decimal<'a> {
             .copied()
     }
 
-    /// The number of digits from the first to the last nonzero one, and the power of ten of the last.
+    /// Returns the number of digits from the first to the last nonzero one, and the power of ten of the last.
     fn significant(&self) -> (usize, i64) {
         let all = self.digits();
         let trailing = all.clone().rev().take_while(|digit| *digit == b'0').count();
@@ -165,7 +165,7 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// By value: `1.0`, `1` and `10e-1` are equal.
+/// Compares by value: `1.0`, `1` and `10e-1` are equal.
 impl PartialEq for Decimal<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
@@ -191,7 +191,7 @@ impl Ord for Decimal<'_> {
     }
 }
 
-/// A range of values. It includes the lower bound, and the upper one if it is closed.
+/// A range of values. It includes the lower bound, and it includes the upper bound if it is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     lower: String,
@@ -200,12 +200,12 @@ pub struct Range {
 }
 
 impl Range {
-    /// The text of the lower bound.
+    /// Returns the text of the lower bound.
     pub fn lower(&self) -> &str {
         &self.lower
     }
 
-    /// The text of the upper bound.
+    /// Returns the text of the upper bound.
     pub fn upper(&self) -> &str {
         &self.upper
     }
@@ -218,8 +218,8 @@ impl Range {
         lower <= *value && (*value < upper || self.closed && *value == upper)
     }
 
-    /// The range among numbers times 10^18, half open: a decimal(38,18) `n` is in it if `start <= n < end`. Bounds
-    /// beyond all such numbers are -10^38 and 10^38.
+    /// Returns the range among numbers times 10^18, half open: a decimal(38,18) with the scaled number `n` is in it if
+    /// `start <= n < end`. Bounds beyond all such numbers are -10^38 and 10^38.
     pub fn scaled(&self) -> (i128, i128) {
         let bound = |text: &str, closed| Decimal::parse(text).map_or(BEYOND, |bound| bound.scaled_up(closed));
         (bound(&self.lower, false), bound(&self.upper, self.closed))
@@ -227,8 +227,8 @@ impl Range {
 }
 
 impl Decimal<'_> {
-    /// The lowest scaled number that is above the value if `above` is set, otherwise the lowest that is at least the
-    /// value. Within -10^38 to 10^38.
+    /// Returns the lowest scaled number that is above the value if `above` is set, or that is at least the value if it
+    /// is not. The result is within -10^38 to 10^38.
     fn scaled_up(&self, above: bool) -> i128 {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
@@ -278,7 +278,7 @@ fn parse_exponent(text: &str) -> Result<i64, DecimalError> {
             .fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// The text of a number whose last digit has the power of ten `last`.
+/// Returns the text of a number whose last digit has the power of ten `last`.
 fn number(negative: bool, digits: &str, last: i64) -> String {
     let digits = match digits.trim_start_matches('0') {
         "" => "0",
@@ -297,7 +297,7 @@ fn number(negative: bool, digits: &str, last: i64) -> String {
     }
 }
 
-/// The digits of the integer minus one. `None` for zero.
+/// Returns the digits of an integer minus one. `None` for zero.
 fn predecessor(digits: &str) -> Option<String> {
     let at = digits.rfind(|digit| digit != '0')?;
     let mut less = digits.as_bytes()[..at].to_vec();
@@ -306,7 +306,7 @@ fn predecessor(digits: &str) -> Option<String> {
     String::from_utf8(less).ok()
 }
 
-/// The digits of an integer times a small factor.
+/// Returns the digits of an integer times a small factor.
 fn times(digits: &str, factor: u32) -> String {
     let mut carry = 0;
     let mut reversed: Vec<char> = Vec::with_capacity(digits.len() + 2);
@@ -479,7 +479,7 @@ mod tests {
         assert_eq!(decimal("-1e-30").approximate_range().scaled(), (0, 0));
     }
 
-    /// A decimal's text, and its value times 10^18 by `i128` arithmetic.
+    /// Generates a decimal's text, and its value times 10^18 by `i128` arithmetic.
     fn written() -> impl Strategy<Value = (String, i128)> {
         (-1_000_000_000i128..1_000_000_000, 0..12u32, -6..=6i32).prop_map(|(number, decimals, exponent)| {
             let digits = format!("{:0>width$}", number.abs(), width = decimals as usize + 1);

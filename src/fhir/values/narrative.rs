@@ -1,15 +1,16 @@
-//! R4's rules for the XHTML of a narrative (invariants txt-1 and txt-2). It must be well-formed and readable. It may
-//! have only the basic formatting elements and attributes of HTML 4.0, no active content, and no styles from elsewhere.
-//! This file corrects nothing.
+//! R4's rules for the XHTML of a narrative (invariants txt-1 and txt-2). The XHTML must be well-formed and must not be
+//! blank. It may have only the basic formatting elements and attributes of HTML 4.0, no active content, and no styles
+//! from elsewhere. This file only checks: it corrects nothing.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
-/// The namespace of the root's `div`.
+/// The namespace of the root `div`.
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
-/// Chapters 7 to 11 (except 9.4) and 15 of HTML 4.0 without deprecated elements, `a`, images and their maps.
+/// The elements of chapters 7 to 11 (except 9.4) and 15 of HTML 4.0 that are not deprecated, and `a`, images and their
+/// maps.
 const ELEMENTS: [&str; 53] = [
     "a",
     "abbr",
@@ -66,7 +67,7 @@ const ELEMENTS: [&str; 53] = [
     "var",
 ];
 
-/// Attributes of any element.
+/// Attributes that any element may have.
 const COMMON: [&str; 9] = [
     "accesskey",
     "class",
@@ -79,7 +80,7 @@ const COMMON: [&str; 9] = [
     "xml:lang",
 ];
 
-/// Attributes of some elements.
+/// Attributes that some elements may have.
 const PARTICULAR: [(&str, &[&str]); 15] = [
     (
         "a",
@@ -123,13 +124,13 @@ const CELL: &[&str] = &[
 
 /// Attributes with a URI.
 const LINKS: [&str; 5] = ["cite", "href", "longdesc", "src", "usemap"];
-/// XML's own entities. XML does not define HTML's.
+/// The entities that XML predefines. XML does not define those of HTML.
 const ENTITIES: [&str; 5] = ["amp", "apos", "gt", "lt", "quot"];
 
 /// Why a text is no narrative.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NarrativeError {
-    /// It is no well-formed XML.
+    /// The text is not well-formed XML.
     #[error("it is no well-formed XML (byte {0})")]
     Malformed(u64),
     /// The root is not a single `div` of XHTML.
@@ -146,10 +147,10 @@ pub enum NarrativeError {
         /// The attribute.
         attribute: String,
     },
-    /// An entity that XML does not define, a document type or a processing instruction.
+    /// An entity that XML does not define, an XML declaration, a document type or a processing instruction.
     #[error("it has an entity, a document type or an instruction that XHTML in JSON cannot have")]
     Declaration,
-    /// It has no readable content.
+    /// The narrative has no readable content.
     #[error("it has no content but white space")]
     Empty,
 }
@@ -205,7 +206,7 @@ fn readable(text: &str, depth: usize, content: &mut bool, malformed: NarrativeEr
     Ok(())
 }
 
-/// Checks an opening element. Returns whether it is content by itself, such as an image.
+/// Checks a start tag. Returns whether the element is content by itself, which only an image is.
 fn open(start: &BytesStart<'_>, depth: usize, roots: &mut usize) -> Result<bool, NarrativeError> {
     let name = start.name().as_ref().to_string();
     if depth == 0 {

@@ -16,11 +16,11 @@ pub enum Reference<'a> {
     },
     /// `#1`: a contained resource. `#` alone, with an empty id, is the container.
     Fragment(&'a str),
-    /// `urn:uuid:…` or another URN, complete.
+    /// `urn:uuid:…` or another URN, as the complete text.
     Urn(&'a str),
     /// `Practitioner?identifier=…`: the one resource that a query finds.
     Conditional {
-        /// The type queried.
+        /// The type that is searched.
         type_id: TypeId,
         /// The text after the question mark.
         query: &'a str,
@@ -52,7 +52,7 @@ pub struct Canonical<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Every text is a reference of some kind.
+    /// Parses a text. Every text is a reference of some kind.
     pub fn parse(text: &'a str) -> Reference<'a> {
         if let Some(id) = text.strip_prefix('#') {
             return if id.is_empty() || is_id(id) {
@@ -81,7 +81,7 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// Its target, if that is on the same server.
+    /// Returns the target if the reference is relative.
     pub fn relative(self) -> Option<Target<'a>> {
         match self {
             Reference::Relative(target) => Some(target),
@@ -96,7 +96,7 @@ impl<'a> Target<'a> {
         Target::parse_with(text, is_id)
     }
 
-    /// The same for a server whose ids `is_id` recognizes.
+    /// Parses a text as [`Target::parse`] does, for a server whose ids `is_id` recognizes.
     pub fn parse_with(text: &'a str, is_id: impl Fn(&str) -> bool) -> Option<Target<'a>> {
         let (resource_type, rest) = text.split_once('/')?;
         let (id, version) = match rest.split_once('/') {
@@ -113,14 +113,14 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// The name of the target's type.
+    /// Returns the name of the target's type.
     pub fn type_name(&self) -> &'static str {
         facts().get(self.type_id).name
     }
 }
 
 impl<'a> Canonical<'a> {
-    /// Splits a canonical.
+    /// Splits a canonical into URL, version and fragment.
     pub fn parse(text: &'a str) -> Canonical<'a> {
         let (text, fragment) = match text.split_once('#') {
             Some((text, fragment)) => (text, Some(fragment)),
@@ -134,7 +134,7 @@ impl<'a> Canonical<'a> {
     }
 }
 
-/// Whether a text is a FHIR id: 1 to 64 of letters, digits, `-` and `.`.
+/// Whether a text is a FHIR id: 1 to 64 characters, which are letters, digits, `-` or `.`.
 pub fn is_id(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text
@@ -148,7 +148,8 @@ fn concrete(name: &str) -> Option<TypeId> {
     (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
-/// The target is in the last two segments, or in the last four if the second last is `_history`.
+/// Parses an absolute reference. The target is in the last two segments, or in the last four if the second last is
+/// `_history`.
 fn absolute(url: &str) -> Option<Reference<'_>> {
     let mut slashes = url.rmatch_indices('/').map(|(at, _)| at);
     let (last, second) = (slashes.next()?, slashes.next()?);

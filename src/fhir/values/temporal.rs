@@ -2,7 +2,7 @@
 //!
 //! A text means a half-open interval: `2024-02` is all of that February. Bounds are UTC microseconds, and a text
 //! without a zone counts as UTC. Digits beyond microseconds are truncated. A text of another form, or a day that does
-//! not exist, is an error. The rooms above compare values.
+//! not exist, is an error. Higher modules compare values.
 
 use std::fmt::Write;
 
@@ -27,9 +27,9 @@ pub struct Temporal {
     pub precision: Precision,
     /// Minutes east of UTC, if there is a zone.
     pub zone: Option<i16>,
-    /// Its first moment, in microseconds since 1970-01-01T00:00:00Z.
+    /// The first moment of the interval, in microseconds since 1970-01-01T00:00:00Z.
     pub start: i64,
-    /// The first moment after it.
+    /// The first moment after the interval.
     pub end: i64,
 }
 
@@ -38,9 +38,9 @@ pub struct Temporal {
 pub struct TimeOfDay {
     /// The precision of the text, at least an hour.
     pub precision: Precision,
-    /// Its first moment, in microseconds since midnight.
+    /// The first moment of the interval, in microseconds since midnight.
     pub start: i64,
-    /// The first moment after it.
+    /// The first moment after the interval.
     pub end: i64,
 }
 
@@ -74,7 +74,7 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
 impl Temporal {
-    /// A date: `2024`, `2024-02` or `2024-02-29`.
+    /// Parses a date: `2024`, `2024-02` or `2024-02-29`.
     pub fn date(text: &str) -> Result<Temporal, TemporalError> {
         let mut cursor = Cursor(text.as_bytes());
         let date = cursor.date()?;
@@ -82,8 +82,9 @@ impl Temporal {
         Ok(date)
     }
 
-    /// A date, or a date with a time to the hour, minute, second or less, with or without a zone. This admits more than
-    /// R4's dateTime, which requires seconds and a zone with every time, because records and queries may lack them.
+    /// Parses a date, or a date with a time to the hour, minute, second or fraction of a second, with or without a
+    /// zone. This admits more than R4's dateTime, which requires seconds and a zone with every time, because records
+    /// and queries may lack them.
     pub fn date_time(text: &str) -> Result<Temporal, TemporalError> {
         let mut cursor = Cursor(text.as_bytes());
         let date = cursor.date()?;
@@ -105,7 +106,7 @@ impl Temporal {
         })
     }
 
-    /// An instant: a date with a time at least to the second, and a zone.
+    /// Parses an instant: a date with a time at least to the second, and a zone.
     pub fn instant(text: &str) -> Result<Temporal, TemporalError> {
         let instant = Temporal::date_time(text)?;
         if instant.precision < Precision::Second || instant.zone.is_none() {
@@ -121,7 +122,8 @@ impl Temporal {
 }
 
 impl TimeOfDay {
-    /// A time: `14`, `14:30`, `14:30:00` or `14:30:00.25`. R4's own times have seconds. FHIRPath's may lack them.
+    /// Parses a time: `14`, `14:30`, `14:30:00` or `14:30:00.25`. R4's own times have seconds. FHIRPath's may lack
+    /// them.
     pub fn parse(text: &str) -> Result<TimeOfDay, TemporalError> {
         let mut cursor = Cursor(text.as_bytes());
         let time = cursor.time()?;
@@ -130,8 +132,8 @@ impl TimeOfDay {
     }
 }
 
-/// A moment as an R4 instant in UTC, with milliseconds, or with microseconds if necessary. `None` outside the years
-/// 0001 to 9999.
+/// Returns a moment as an R4 instant in UTC, with milliseconds, or with microseconds if necessary. `micros` counts from
+/// 1970. `None` outside the years 0001 to 9999.
 pub fn instant_text(micros: i64) -> Option<String> {
     let (year, month, day) = civil_of_days(micros.div_euclid(DAY));
     if !(1..=9999).contains(&year) {
@@ -148,7 +150,7 @@ pub fn instant_text(micros: i64) -> Option<String> {
     head.and(tail).ok().map(|()| text)
 }
 
-/// The rest of a text.
+/// The part of a text that is not parsed yet.
 struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {
@@ -221,7 +223,8 @@ impl Cursor<'_> {
         Ok(time(Precision::Fraction, start + fraction, width))
     }
 
-    /// The decimals of a second, and the microseconds of one step of the last digit, at least one.
+    /// Parses the decimals of a second. Returns them in microseconds, and the microseconds of one step of the last
+    /// digit, at least one.
     fn fraction(&mut self) -> Result<(i64, i64), TemporalError> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
@@ -260,7 +263,7 @@ impl Cursor<'_> {
         Ok(Some(sign * (hours * 60 + minutes)))
     }
 
-    /// The next `count` bytes, at most four, as a number.
+    /// Parses the next `count` bytes, at most four, as a number.
     fn digits(&mut self, count: usize) -> Result<i16, TemporalError> {
         let (digits, rest) = self.0.split_at_checked(count).ok_or(TemporalError::Form)?;
         let mut number = 0;
@@ -307,8 +310,8 @@ const CYCLE: i64 = 146_097;
 /// Days from 0000-03-01 to 1970-01-01.
 const TO_EPOCH: i64 = 719_468;
 
-/// Days from 1970-01-01 to a day of the proleptic Gregorian calendar. Years begin in March, so a leap day is the last
-/// day of a year.
+/// Returns the days from 1970-01-01 to a day of the proleptic Gregorian calendar. Years begin in March, so a leap day
+/// is the last day of a year.
 fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));
@@ -318,7 +321,7 @@ fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     cycle * CYCLE + days - TO_EPOCH
 }
 
-/// The year, month and day of the day `days` after 1970-01-01.
+/// Returns the year, month and day of the day `days` after 1970-01-01.
 fn civil_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + TO_EPOCH;
     let (cycle, days) = (days.div_euclid(CYCLE), days.rem_euclid(CYCLE));
