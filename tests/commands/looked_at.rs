@@ -37,8 +37,10 @@ fn a_table_is_shown_without_a_view() {
     ];
     assert_eq!(
         shown(&[&chosen[..], &["--where", "gender = 'female'", "--limit", "1"]].concat()),
-        "id   name       born        name_given\nann  Ann Smith  1980-02-03  [\"Ann\",\"B.\"]\n(1 row; --limit shows more)\n"
+        "id   name       born        name_given\nann  Ann Smith  1980-02-03  [\"Ann\",\"B.\"]\n(1 row)\n"
     );
+    let limited = shown(&["Patient", "--columns", "id", "--limit", "1"]);
+    assert!(limited.ends_with("\n(1 row; --limit shows more)\n"), "{limited}");
     let tables = shown(&[]);
     assert!(tables.contains("live.Observation"), "{tables}");
     let rows: Value = serde_json::from_str(&shown(&["Patient", "--columns", "id", "--json"])).unwrap();

@@ -30,7 +30,7 @@ pub struct Dialect {
     pub page_size: Option<u32>,
     /// How the endpoint accepts the service's secret.
     pub client_auth: Option<ClientAuth>,
-    /// Facts from the endpoint's CapabilityStatement, as JSON. `crate::sync` decides which ones.
+    /// Facts from the endpoint's CapabilityStatement, as JSON. `sync` decides which ones.
     pub statement: Option<String>,
     /// When the CapabilityStatement was read.
     pub statement_at: Option<i64>,

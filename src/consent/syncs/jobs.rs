@@ -1,5 +1,5 @@
 //! Sync jobs from the queue to their end, and what they change in their authorizations. What to fetch and when to
-//! retry is decided in `crate::sync`.
+//! retry is decided in `sync`.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! Each exchange is one transaction of the store, so of two requests with the same secret only one gets a grant. The
 //! access token is signed after the transaction, so that signing does not block the store. The transaction has then
 //! recorded the token, so no unrecorded token is issued. The form of requests and refusals is decided in
-//! `crate::http`.
+//! `http`.
 
 mod application;
 mod caller;
