@@ -14,7 +14,8 @@ pub fn processors() -> usize {
 
 /// Calls `work` for each item and returns the results in the order of the items. The work runs on the calling thread
 /// and on new threads, at most `threads` in total (`0` counts as `1`). When a thread has finished an item, it takes the
-/// next one. If `work` panics, `map` panics with the same value.
+/// next one. If the system refuses to start a thread, fewer threads do the work. If `work` panics, `map` panics with
+/// the same value.
 pub fn map<'i, T: Sync, R: Send>(items: &'i [T], threads: usize, work: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let some = || {
@@ -26,7 +27,8 @@ pub fn map<'i, T: Sync, R: Send>(items: &'i [T], threads: usize, work: impl Fn(&
         }
     };
     let mut done = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(items.len())).map(|_| scope.spawn(some)).collect();
+        let start = |_| thread::Builder::new().spawn_scoped(scope, some).ok();
+        let others: Vec<_> = (1..threads.min(items.len())).map_while(start).collect();
         let mut done = some();
         for other in others {
             done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 /// Returns the case-folded letters of a character: `s` `s` for `ß` and `ẞ`, `σ` for the final sigma.
 pub fn folded(c: char) -> impl Iterator<Item = char> {
-    // Upper case merges letters that lower case distinguishes. The upper case of `ẞ` is `ẞ` itself, so lower case comes
-    // first.
+    // Upper case merges letters that lower case distinguishes. The upper case of `ẞ` is `ẞ` itself, so lower case
+    // comes first.
     c.to_lowercase()
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)

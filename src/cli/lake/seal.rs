@@ -64,7 +64,7 @@ pub(in crate::cli) fn seal(arguments: SealArgs) -> Result<(), Failure> {
         let kek = KekSource::default().load();
         kek.map_err(|error| Failure::input(format!("nothing was sealed: {error}")))?;
     }
-    let done = converted(&lake, Conversion::to_sealed(), arguments.wait, "sealed")?;
+    let done = converted(&lake, Kind::Sealed, arguments.wait)?;
     told(&arguments.data, &lake, done, Kind::Sealed, arguments.json)
 }
 
@@ -74,7 +74,7 @@ pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
     if lake.kind() == Kind::Sealed {
         refuse_copies(&arguments.data)?;
     }
-    let done = converted(&lake, Conversion::to_open(), arguments.wait, "unsealed")?;
+    let done = converted(&lake, Kind::Open, arguments.wait)?;
     told(&arguments.data, &lake, done, Kind::Open, arguments.json)
 }
 
@@ -92,8 +92,12 @@ fn refuse_copies(data: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Converts a lake. `goal` is what the error for missing or wrong keys says was not done.
-fn converted(lake: &Lake, conversion: Conversion, wait: Wait, goal: &str) -> Result<Converted, Failure> {
+/// Converts a lake to the other kind.
+fn converted(lake: &Lake, goal: Kind, wait: Wait) -> Result<Converted, Failure> {
+    let (conversion, verb) = match goal {
+        Kind::Sealed => (Conversion::to_sealed(), "sealed"),
+        _ => (Conversion::to_open(), "unsealed"),
+    };
     let bar = quietly(ProgressBar::new_spinner());
     bar.enable_steady_tick(Duration::from_millis(100));
     let progress = |done: &Converted| bar.set_message(format!("{} written", bytes(done.bytes)));
@@ -101,9 +105,9 @@ fn converted(lake: &Lake, conversion: Conversion, wait: Wait, goal: &str) -> Res
         ConvertError::Writer(failure) => failure,
         // The error's own text calls the lake sealed, which it is not yet, so the message has only its source.
         ConvertError::Step(LakeError::Keys { source, .. }) if source.is_of_input() => {
-            Failure::input(format!("nothing was {goal}: {source}"))
+            Failure::input(format!("nothing was {verb}: {source}"))
         }
-        ConvertError::Step(LakeError::Keys { source, .. }) => Failure::other(format!("nothing was {goal}: {source}")),
+        ConvertError::Step(LakeError::Keys { source, .. }) => Failure::other(format!("nothing was {verb}: {source}")),
         ConvertError::Step(error) => Failure::other(format!(
             "{error}; nothing is lost, and the same command goes on from here"
         )),

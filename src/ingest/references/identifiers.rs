@@ -60,7 +60,7 @@ enum Holders {
 }
 
 impl Identifiers {
-    /// Creates an index of at most `capacity` different keys.
+    /// Creates an index of at most `capacity` pairs of a key and a resource.
     pub(in crate::ingest) fn new(capacity: usize) -> Self {
         Self {
             overflow: None,
@@ -72,8 +72,8 @@ impl Identifiers {
         }
     }
 
-    /// Creates an index of at most `capacity` different keys in memory. The others go to a temporary file in the
-    /// folder.
+    /// Creates an index of at most `capacity` pairs of a key and a resource in memory. The others go to a temporary
+    /// file in the folder.
     pub(in crate::ingest) fn with_overflow(capacity: usize, folder: &Path) -> Self {
         Self {
             overflow: Some(Overflow::new(folder)),
@@ -184,7 +184,7 @@ impl Identifiers {
                     .map(id),
             ),
             None => {
-                // Go through the fewest resources: very many may carry one identifier.
+                // Begin with the identifiers that the fewest resources carry, because very many may carry one.
                 let fewest = condition
                     .groups
                     .iter()
@@ -219,7 +219,7 @@ impl Identifiers {
     }
 }
 
-/// The only one of these ids, which may repeat. Stops at the second one.
+/// Returns the only id among these. An id may repeat. Stops at the second different id.
 fn one_of<'i>(ids: impl Iterator<Item = &'i str>) -> Match {
     let mut found: Option<&str> = None;
     for id in ids {
@@ -232,7 +232,7 @@ fn one_of<'i>(ids: impl Iterator<Item = &'i str>) -> Match {
 }
 
 impl OfType {
-    /// Who carries one of these identifiers.
+    /// Returns the resources that carry one of these identifiers. A resource may occur several times.
     fn holders<'o>(&'o self, keys: &'o [Key]) -> impl Iterator<Item = &'o Holders> {
         keys.iter().filter_map(|key| self.by_key.get(key))
     }

@@ -237,7 +237,7 @@ impl RecordPage {
     /// share consists of steps of at most `STEP` resources of one table.
     fn shares(&self, count: usize) -> Vec<Vec<(ScopedTable, Vec<Locator>)>> {
         let all: Vec<(usize, Locator)> = self.places.iter().copied().collect();
-        let size = all.len().div_ceil(count).max(STEP);
+        let size = all.len().div_ceil(count.max(1)).max(STEP);
         let step = |step: &[(usize, Locator)]| {
             let table = self.sources[step[0].0].table.clone();
             (table, step.iter().map(|(_, place)| *place).collect())
