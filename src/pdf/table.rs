@@ -61,25 +61,25 @@ impl Column {
     /// little width to spare, the columns stay as they are. Words that do not fit, and very long words, are broken
     /// between lines.
     pub fn with_whole_words(mut columns: Vec<Self>, rows: &[Vec<String>]) -> Vec<Self> {
-        let least = |place: usize, column: &Column| {
+        let min_width = |place: usize, column: &Column| {
             let cells = rows.iter().take(SAMPLE).filter_map(|row| row.get(place));
             let words = cells.flat_map(|cell| unbroken(cell)).map(|word| width(word, 1.0));
             let titles = unbroken(&column.title).map(|word| width(word, BOLD));
             let fit = words.chain(titles).filter(|width| *width <= LONGEST_WORD);
             fit.fold(0.0, f32::max) + 2.0 * PADDING
         };
-        let least: Vec<f32> = columns
+        let min_width: Vec<f32> = columns
             .iter()
             .enumerate()
-            .map(|(place, one)| least(place, one))
+            .map(|(place, one)| min_width(place, one))
             .collect();
         let widths = widths(&columns);
-        let beyond = |(width, least): (&f32, &f32)| (width - least).max(0.0);
-        let missing: f32 = least.iter().zip(&widths).map(beyond).sum();
-        let spare: f32 = widths.iter().zip(&least).map(beyond).sum();
+        let beyond = |(width, min_width): (&f32, &f32)| (width - min_width).max(0.0);
+        let missing: f32 = min_width.iter().zip(&widths).map(beyond).sum();
+        let spare: f32 = widths.iter().zip(&min_width).map(beyond).sum();
         if missing > 0.0 && missing <= spare {
-            for ((column, width), least) in columns.iter_mut().zip(&widths).zip(&least) {
-                column.share = (*least).max(width - beyond((width, least)) * missing / spare);
+            for ((column, width), min_width) in columns.iter_mut().zip(&widths).zip(&min_width) {
+                column.share = (*min_width).max(width - beyond((width, min_width)) * missing / spare);
             }
         }
         columns

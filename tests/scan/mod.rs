@@ -8,9 +8,9 @@ mod foreign;
 mod items;
 mod kept;
 mod memory;
+mod row_pruning;
 mod rows;
 mod scope;
-mod sieve;
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;

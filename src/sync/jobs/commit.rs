@@ -16,7 +16,7 @@ const LOCK_RETRY: Duration = Duration::from_millis(50);
 pub(super) struct Commit {
     pub(super) lake: Lake,
     pub(super) store: Arc<Store>,
-    pub(super) errand: BegunJob,
+    pub(super) begun: BegunJob,
     pub(super) endpoint: Endpoint,
     pub(super) source_patient: String,
     pub(super) rules: Normalization,
@@ -35,7 +35,7 @@ impl Commit {
         if !self.stands()? {
             return Err(Trouble::Stopped);
         }
-        let consent = &self.errand.consent;
+        let consent = &self.begun.consent;
         let owner = consent.owner.ok_or_else(|| internal("the consent has no owner"))?;
         let options = Options {
             mode: consent.mode,
@@ -44,7 +44,7 @@ impl Commit {
                 dangling: self
                     .store
                     .dangling()
-                    .of_authorization(&self.errand.authorization.id)
+                    .of_authorization(&self.begun.authorization.id)
                     .map_err(internal)?,
                 ..self.rules.clone()
             }),
@@ -52,7 +52,7 @@ impl Commit {
         };
         let synced = Synced {
             owner,
-            authorization: self.errand.authorization.id.clone(),
+            authorization: self.begun.authorization.id.clone(),
             endpoint: self.endpoint.id.clone(),
             fhir_base: self.endpoint.fhir_base.clone(),
             identifier_system: self.endpoint.identifier_system.clone(),
@@ -77,6 +77,6 @@ impl Commit {
     }
 
     fn stands(&self) -> Result<bool, Trouble> {
-        self.store.jobs().stands(&self.errand.job.id).map_err(internal)
+        self.store.jobs().stands(&self.begun.job.id).map_err(internal)
     }
 }

@@ -100,17 +100,17 @@ impl JobContext {
 /// Runs a job, if it may still start, and stores its result.
 pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
     let (store, id) = (context.store.clone(), job.clone());
-    let errand = match blocking(move || store.jobs().begin(&id)).await {
-        Ok(Ok(Some(errand))) => errand,
+    let begun = match blocking(move || store.jobs().begin(&id)).await {
+        Ok(Ok(Some(begun))) => begun,
         Ok(Ok(None)) => return,
         Ok(Err(error)) => return tracing::error!(%error, "a sync job could not be begun"),
         Err(_) => return,
     };
-    let attempts = errand.job.attempts;
+    let attempts = begun.job.attempts;
     let last = attempts >= context.settings.pace.attempts;
     let said = Arc::new(Said::default());
     let mut fetched = Fetched::default();
-    let result = carry_out(&context, errand, last, &said, &mut fetched).await;
+    let result = carry_out(&context, begun, last, &said, &mut fetched).await;
     let pace = context.settings.pace;
     let store = context.store.clone();
     let noted = blocking(move || match result {
@@ -183,17 +183,17 @@ struct Done {
 /// fails after that.
 async fn carry_out(
     context: &Arc<JobContext>,
-    errand: BegunJob,
+    begun: BegunJob,
     last: bool,
     said: &Arc<Said>,
     fetched: &mut Fetched,
 ) -> Result<Done, Trouble> {
     let over = |why: &str| Trouble::Over(why.to_owned());
-    let patient = errand.authorization.source_patient.clone();
+    let patient = begun.authorization.source_patient.clone();
     let patient = patient.ok_or_else(|| over("the source named no patient"))?;
-    let (store, authorization) = (context.store.clone(), errand.authorization.clone());
+    let (store, authorization) = (context.store.clone(), begun.authorization.clone());
     // After a new exchange everything is fetched, whatever earlier syncs have stored.
-    let is_first = errand.job.cause == "exchange";
+    let is_first = begun.job.cause == "exchange";
     let (endpoint, credential, dialect, had_patient, since) = blocking(move || {
         let endpoint = store.endpoints().get(&authorization.endpoint)?;
         let dialect = store.dialects().get(&authorization.endpoint)?;
@@ -215,11 +215,11 @@ async fn carry_out(
     if let Some(problem) = statement.as_ref().and_then(Statement::problem) {
         return Err(Trouble::Over(format!("the source cannot be read: {problem}")));
     }
-    let granted = errand.authorization.scope_granted.clone();
+    let granted = begun.authorization.scope_granted.clone();
     let source = Source::new(
         context.client.clone(),
         context.store.clone(),
-        errand.authorization.clone(),
+        begun.authorization.clone(),
         &endpoint,
         credential,
         Terms {
@@ -243,7 +243,7 @@ async fn carry_out(
             .any(|search| facts().get(search.type_id).name == name.as_str())
     };
     let since = since.filter(|last| last.missing.iter().all(is_searched));
-    let spool = context.spools.open(&errand.job.id).map_err(internal)?;
+    let spool = context.spools.open(&begun.job.id).map_err(internal)?;
     let limits = context.settings.limits;
     let whose = Whose {
         patient: &patient,
@@ -257,7 +257,7 @@ async fn carry_out(
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
-    let whose = whose_attachments(context, &errand, &endpoint, &patient).await?;
+    let whose = whose_attachments(context, &begun, &endpoint, &patient).await?;
     let all = tokio::time::timeout(limits.time, attach(&source, spool, whose, limits, fetched.bytes)).await;
     let (spool, attached) = all.map_err(late)??;
     fetched.gaps.extend(attached.gaps.iter().cloned());
@@ -268,7 +268,7 @@ async fn carry_out(
     } = attached;
     let tells_news = statement.as_ref().is_some_and(Statement::tells_news);
     let is_known = tells_news && since.is_some_and(|since| !since.had.is_empty());
-    judge(fetched, errand.job.attempts, last, is_known)?;
+    judge(fetched, begun.job.attempts, last, is_known)?;
     // Without new records, the commit only normalizes the stored records again.
     let is_new = fetched.records > 0;
     // A Patient is generated only if all records were fetched. Changes alone tell too little about the patient.
@@ -284,7 +284,7 @@ async fn carry_out(
     let commit = Commit {
         lake: context.lake.clone(),
         store: context.store.clone(),
-        errand,
+        begun,
         endpoint,
         source_patient: patient,
         rules: context.rules(),
@@ -331,14 +331,14 @@ async fn carry_out(
 /// Returns what decides the ids of a job's attachments, and the attachments that the lake has already.
 async fn whose_attachments(
     context: &JobContext,
-    errand: &BegunJob,
+    begun: &BegunJob,
     endpoint: &Endpoint,
     patient: &str,
 ) -> Result<attach::Whose, Trouble> {
-    let consent = &errand.consent;
+    let consent = &begun.consent;
     let owner = consent.owner.ok_or_else(|| internal("the consent has no owner"))?;
     let (lake, mode, application) = (context.lake.clone(), consent.mode, consent.application.clone());
-    let authorization = errand.authorization.id.clone();
+    let authorization = begun.authorization.id.clone();
     let kept = blocking(move || lake.kept_attachments(mode, &application, owner, &authorization)).await?;
     Ok(attach::Whose {
         lake: context.lake.clone(),

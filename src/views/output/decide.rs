@@ -152,8 +152,8 @@ impl Seen {
                     return Some(WhyText::Form);
                 };
                 self.digits = (self.digits.0.max(whole), self.digits.1.max(scale));
-                let most = i64::from(PRECISIONS[1]);
-                (self.digits.0 + self.digits.1 > most).then_some(WhyText::Digits)
+                let max_digits = i64::from(PRECISIONS[1]);
+                (self.digits.0 + self.digits.1 > max_digits).then_some(WhyText::Digits)
             }
             Wanted::Date => match Temporal::date(text) {
                 Ok(date) if date.precision == Precision::Day => None,

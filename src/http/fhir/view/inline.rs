@@ -44,7 +44,7 @@ pub(in crate::http) fn narrowed(
     since: Option<i64>,
 ) -> Result<Vec<Found>, Error> {
     let mut tape = Tape::new();
-    let mut sieve = Sieve {
+    let mut collector = Collector {
         type_id,
         patients,
         since,
@@ -61,15 +61,15 @@ pub(in crate::http) fn narrowed(
             return Err(wrong(&"it has no resourceType"));
         };
         let outcome = match &*name {
-            "Bundle" => sieve.bundle(text, root),
-            name => sieve.resource(text, root, name, &|_| None),
+            "Bundle" => collector.bundle(text, root),
+            name => collector.resource(text, root, name, &|_| None),
         };
         outcome.map_err(|problem| wrong(&problem))?;
     }
-    Ok(sieve.found)
+    Ok(collector.found)
 }
 
-struct Sieve<'a> {
+struct Collector<'a> {
     type_id: TypeId,
     patients: Option<&'a [String]>,
     since: Option<i64>,
@@ -81,7 +81,7 @@ struct Sieve<'a> {
 /// Resolves a reference to an entry of the same Bundle. `None` if the Bundle has no such entry.
 type Known<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
-impl Sieve<'_> {
+impl Collector<'_> {
     fn bundle(&mut self, text: &Bytes, root: Value<'_>) -> Result<(), String> {
         let entries = || root.get("entry").into_iter().flat_map(|entries| entries.items());
         let mut addresses: FxHashMap<Cow<'_, str>, String> = FxHashMap::default();

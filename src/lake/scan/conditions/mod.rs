@@ -5,4 +5,4 @@ pub(super) mod lower;
 pub(super) mod owner_set;
 pub(super) mod pruning;
 pub(super) mod ranges;
-pub(super) mod sieve;
+pub(super) mod row_pruning;

@@ -12,7 +12,7 @@ use arrow::array::RecordBatch;
 use super::super::cache::file::OpenFile;
 use super::super::conditions::pruning::prune_noting;
 use super::super::conditions::ranges::Ranges;
-use super::super::conditions::sieve::RowPruning;
+use super::super::conditions::row_pruning::RowPruning;
 use super::super::decode::columns;
 use super::super::error::ScanError;
 use super::super::report::account::Entries;
@@ -52,7 +52,7 @@ pub(in crate::lake::scan) struct Rows {
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
     filtering: Option<Filtering>,
     portion: Portion,
-    sieve: RowPruning,
+    row_pruning: RowPruning,
     current: Option<Group>,
     /// The number of rows that may still be returned.
     left: usize,
@@ -95,7 +95,7 @@ impl Rows {
             open: None,
             filtering: None,
             portion: Portion::default(),
-            sieve: RowPruning::default(),
+            row_pruning: RowPruning::default(),
             current: None,
             left: limit.unwrap_or(usize::MAX),
             done: Entries::default(),
@@ -254,7 +254,7 @@ impl Rows {
         report.rows += part.len() as u64;
         report.rows_pruned += (part.len() - count) as u64;
         self.done.touch(data.id);
-        Filtering::begin(&scan, &file, group, rows, &mut self.sieve, &mut self.done.report).map(Some)
+        Filtering::begin(&scan, &file, group, rows, &mut self.row_pruning, &mut self.done.report).map(Some)
     }
 
     /// Makes a row group that returns the rows that passed the predicates, without those that the sort above cannot put

@@ -40,7 +40,7 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
     pub(in crate::lake::scan) prune: Prune,
     /// The label that `explain` shows for the row-by-row check of `prune`.
-    pub(in crate::lake::scan) sieve_label: Arc<str>,
+    pub(in crate::lake::scan) row_pruning_label: Arc<str>,
     pub(in crate::lake::scan) numbers_suffice: bool,
     pub(in crate::lake::scan) order: Option<Order>,
     pub(in crate::lake::scan) owners: Option<OwnerSet>,
@@ -157,7 +157,7 @@ impl Scan {
             predicates,
             items,
             prune,
-            sieve_label: "statistics' conditions, row by row".into(),
+            row_pruning_label: "statistics' conditions, row by row".into(),
             numbers_suffice,
             order,
             owners: owners.map(|owners| OwnerSet::of(&owners)),

@@ -12,7 +12,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use super::super::cache::file::{OpenFile, ReadBytes};
 use super::super::conditions::pruning::has_all_numbers;
 use super::super::conditions::ranges::Ranges;
-use super::super::conditions::sieve::RowPruning;
+use super::super::conditions::row_pruning::RowPruning;
 use super::super::decode::adapt::{adapt, adapt_array};
 use super::super::decode::columns;
 use super::super::error::ScanError;
@@ -109,7 +109,7 @@ impl Filtering {
         file: &Arc<OpenFile>,
         group: usize,
         mut rows: Ranges,
-        sieve: &mut RowPruning,
+        row_pruning: &mut RowPruning,
         report: &mut ScanReport,
     ) -> Result<Filtering, ScanError> {
         let read = ReadBytes::new(file);
@@ -136,12 +136,13 @@ impl Filtering {
                 report.filtered(&labels.join(" or ").into(), (count, rows.count()), started.elapsed());
             }
         }
-        if !scan.predicates.is_empty() && !rows.is_empty() && sieve.pays(rows.count(), file.groups()[group].rows) {
+        if !scan.predicates.is_empty() && !rows.is_empty() && row_pruning.pays(rows.count(), file.groups()[group].rows)
+        {
             let (started, count) = (Instant::now(), rows.count());
-            let kept = sieve.keep(&rows, &scan.prune, file, group, &read);
+            let kept = row_pruning.keep(&rows, &scan.prune, file, group, &read);
             if let Some(kept) = kept.map_err(file.parquet())? {
                 rows = kept;
-                report.filtered(&scan.sieve_label, (count, rows.count()), started.elapsed());
+                report.filtered(&scan.row_pruning_label, (count, rows.count()), started.elapsed());
             }
         }
         let started = Instant::now();

@@ -94,7 +94,7 @@ pub(in crate::sandbox::payer) struct Page<'a> {
     pub(in crate::sandbox::payer) granted: &'a Granted,
     pub(in crate::sandbox::payer) query: Query,
     /// The maximum number of resources on a page.
-    pub(in crate::sandbox::payer) most: u64,
+    pub(in crate::sandbox::payer) max_count: u64,
     pub(in crate::sandbox::payer) malformed: Option<Malformed>,
     /// The form of the address of the next page.
     pub(in crate::sandbox::payer) next: Next,
@@ -108,7 +108,7 @@ impl Page<'_> {
             .map(|row| &**row)
             .filter(|row| self.granted.allows(&row.resource_type) && self.query.matches(row))
             .collect();
-        let size = self.query.count.min(self.most).max(1);
+        let size = self.query.count.min(self.max_count).max(1);
         let offset = usize::try_from(self.query.offset).unwrap_or(usize::MAX);
         let page: Vec<&&Row> = found.iter().skip(offset).take(size as usize).collect();
         let end = self.query.offset.saturating_add(page.len() as u64);

@@ -376,7 +376,7 @@ fn answered(world: &World, office: &Office, asker: &Asker<'_>, query: Query) -> 
         holding: &asker.holding,
         granted: &asker.consent.granted,
         query,
-        most: knobs.page,
+        max_count: knobs.page,
         malformed,
         next: knobs.next,
     };
