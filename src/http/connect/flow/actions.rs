@@ -58,35 +58,35 @@ macro_rules! action {
     };
 }
 
-action!(/// `POST /connect/choose`: an organization.
+action!(/// `POST /connect/choose`: chooses an organization.
     choose, chosen, charged);
-action!(/// `POST /connect/share`: the patient agrees, or tries a source again.
+action!(/// `POST /connect/share`: records that the patient agrees, or tries a source again.
     share, shared, charged);
-action!(/// `POST /connect/add`: to the organizations.
+action!(/// `POST /connect/add`: goes to the page of organizations.
     add, added);
-action!(/// `POST /connect/hub`: to the sources that are connected.
+action!(/// `POST /connect/hub`: goes to the page of connected sources.
     hub, to_hub);
-action!(/// `POST /connect/remove`: one of the sources that are connected.
+action!(/// `POST /connect/remove`: removes a connected source.
     remove, removed);
-action!(/// `POST /connect/places`: to the places that were found.
+action!(/// `POST /connect/places`: goes to the page of the places that were found.
     found, to_places);
-action!(/// `POST /connect/details`: to the search by details.
+action!(/// `POST /connect/details`: goes to the page for a search by details.
     details, to_details);
-action!(/// `POST /connect/search`: search by details.
+action!(/// `POST /connect/search`: searches by details.
     search, searched, charged);
-action!(/// `POST /connect/facilities`: connect places.
+action!(/// `POST /connect/facilities`: connects places.
     facilities, connected, charged);
-action!(/// `POST /connect/identity`: to an identity provider.
+action!(/// `POST /connect/identity`: sends the browser to an identity provider.
     identity, identified, charged);
-action!(/// `POST /connect/finish`: share what is connected.
+action!(/// `POST /connect/finish`: shares the connected sources with the application.
     complete, completed);
-action!(/// `POST /connect/cancel`: leave, or only the source at hand.
+action!(/// `POST /connect/cancel`: leaves the flow, or only the current source.
     cancel, cancelled);
-action!(/// `POST /connect/leave`: leave because there are no records.
+action!(/// `POST /connect/leave`: leaves the flow because there are no records.
     leave, left);
-action!(/// `POST /connect/stay`: nothing but being here, which keeps the session open.
+action!(/// `POST /connect/stay`: extends the session.
     stay, stayed);
-action!(/// `POST /connect/drop`: leave, and give back what is connected.
+action!(/// `POST /connect/drop`: leaves the flow and disconnects the connected sources.
     give_up, dropped);
 
 /// Does nothing: reading the form has already extended the session. The browser stays on its page.
