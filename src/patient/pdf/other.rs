@@ -10,22 +10,32 @@ use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::patient::words;
 
 /// Properties that are not shown: the type, which a heading states, elements about the stored copy, and the narrative,
-/// which restates the other elements.
+/// which usually restates the other elements.
 const LEFT_OUT: &[&str] = &["resourceType", "meta", "text", "implicitRules", "language"];
 /// The maximum depth of nested elements. Deeper ones are not shown.
 const MAX_DEPTH: usize = 12;
 
-/// Returns all elements of a resource as one text: `Status: active; Name: ...`.
+/// Returns all elements of a resource as one text: `Status: active; Name: ...`. The narrative follows if it says more
+/// than they do: if its status is `additional`, or if there are no others.
 pub(super) fn elements(resource: &Resource<'_>) -> String {
     let mut shown = Shown {
         resource,
         parts: Vec::new(),
     };
+    let mut has_content = false;
     for (key, value) in resource.json.entries() {
         let name = key.name();
         if !LEFT_OUT.contains(&name.as_ref()) {
+            let before = shown.parts.len();
             shown.push(&label(&name), value, typed::child(Some(resource.type_id), &name), 0);
+            has_content |= name != "id" && shown.parts.len() > before;
         }
+    }
+    let says_more = |text: &Value<'_>| !has_content || text.get_str("status").as_deref() == Some("additional");
+    let narrative = resource.json.get("text").filter(says_more);
+    let narrative = narrative.and_then(|text| text.get_str("div")).map(|div| plain(&div));
+    if let Some(narrative) = narrative.filter(|text| !text.is_empty()) {
+        shown.parts.push(format!("Text: {narrative}"));
     }
     shown.parts.join("; ")
 }
@@ -174,6 +184,22 @@ mod tests {
              Contact, name: Ruiz; Contact, purpose: Billing"
         );
         assert_eq!(label("recordedDate"), "Recorded date");
+    }
+
+    #[test]
+    fn a_narrative_is_shown_if_it_says_more() {
+        let narrative = |status: &str, rest: &str| {
+            let div = r#"<div xmlns=\"http://www.w3.org/1999/xhtml\"><p>Lives alone</p></div>"#;
+            format!(r#"{{"resourceType":"Basic","id":"b","text":{{"status":"{status}","div":"{div}"}}{rest}}}"#)
+        };
+        let code = r#","code":{"text":"Living situation"}"#;
+        for (status, rest, expected) in [
+            ("generated", code, "Id: b; Code: Living situation"),
+            ("additional", code, "Id: b; Code: Living situation; Text: Lives alone"),
+            ("generated", "", "Id: b; Text: Lives alone"),
+        ] {
+            assert_eq!(shown("Basic", &narrative(status, rest)), expected, "{status}{rest}");
+        }
     }
 
     /// Regression: texts of more than 2,000 bytes were cut to 200 letters, so long conclusions and messages were lost.
