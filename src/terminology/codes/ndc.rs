@@ -10,7 +10,9 @@ pub fn eleven_digits(code: &str) -> Option<String> {
     }
     let mut parts = code.split('-');
     let (labeler, product, package) = (parts.next()?, parts.next()?, parts.next()?);
-    let fits = parts.next().is_none() && (1..=2).contains(&package.len()) && is_digits(package);
+    // Only one part may be short: 4-4-2, 5-3-2 or 5-4-1 digits.
+    let is_whole = labeler.len() + product.len() + package.len() >= 10;
+    let fits = is_whole && parts.next().is_none() && (1..=2).contains(&package.len()) && is_digits(package);
     let nine = nine_digits(labeler, product).filter(|_| fits)?;
     Some(format!("{nine}{package:0>2}"))
 }
@@ -23,6 +25,7 @@ pub(in crate::terminology) fn product_digits(code: &str) -> Option<String> {
 
 fn nine_digits(labeler: &str, product: &str) -> Option<String> {
     let fits = (4..=5).contains(&labeler.len()) && (3..=4).contains(&product.len());
+    let fits = fits && labeler.len() + product.len() >= 8;
     (fits && is_digits(labeler) && is_digits(product)).then(|| format!("{labeler:0>5}{product:0>4}"))
 }
 
@@ -100,12 +103,16 @@ mod tests {
             ("0002-1433", None),
             ("a002-1433-80", None),
             ("0002-1433-80-1", None),
+            ("0002-143-80", None),
+            ("0002-1433-8", None),
+            ("50242-040-6", None),
             ("", None),
         ] {
             assert_eq!(eleven_digits(code).as_deref(), expected, "{code}");
         }
         assert_eq!(product_digits("0002-1433").as_deref(), Some("000021433"));
         assert_eq!(product_digits("00021433"), None);
+        assert_eq!(product_digits("0002-143"), None);
     }
 
     #[test]
