@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch, StringArray};
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_plan::ExecutionPlan;
@@ -14,17 +13,18 @@ use datafusion::physical_plan::empty::EmptyExec;
 
 use super::super::SearchError;
 use super::super::criteria::criterion::Criterion;
-use super::super::criteria::{filter, targets};
+use super::super::criteria::targets;
 use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::parameters::query::Query;
+use super::super::run::person_operator::{OnPerson, PersonOutput};
 use super::super::run::population;
 use super::super::run::trace::Trace;
 use crate::columns::conditions::IdSet;
 use crate::columns::json::Tape;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
-use crate::lake::scan::{Person, ScopedTable};
+use crate::lake::scan::ScopedTable;
 use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 
 /// The maximum number of resources to which a condition on other resources may lead.
@@ -111,7 +111,8 @@ impl Engine {
         let rows: Arc<dyn ExecutionPlan> = if !table.has_files() {
             Arc::new(EmptyExec::new(table.schema(&leaves)))
         } else if let Some(person) = bound.person {
-            let rows = LookupExec::new(Arc::new(OfPerson::new(table, &query, person, leaves)));
+            let rows = OnPerson::new(table, &query, person, PersonOutput::Rows(leaves));
+            let rows = LookupExec::new(Arc::new(rows));
             On::over_physical(&query.joins, Arc::new(rows))
         } else {
             population::side(self.sessions(), table, &query, bound.owners, &leaves).await?
@@ -132,15 +133,8 @@ impl Engine {
         let Some(person) = bound.person else {
             return population::rows(self.sessions(), table, query, bound.owners, leaves, take).await;
         };
-        let rows = move |table: &ScopedTable, query: &Query| -> Result<RecordBatch, SearchError> {
-            let mut wanted = filter::leaves(&query.criteria);
-            wanted.extend(leaves.iter().cloned());
-            let rows = table.person_batch(person, &wanted)?.batch;
-            let matches = filter::matches(&query.criteria, &rows)?;
-            Ok(filter_record_batch(&rows, &matches)?)
-        };
-        let found = self.of_person(table, query, String::new, rows, RecordBatch::num_rows);
-        take(&found.await?)
+        let found = self.of_person(table, query, person, PersonOutput::Rows(leaves));
+        take(&found.await?.rows()?)
     }
 }
 
@@ -199,57 +193,6 @@ impl Take for Referred {
 
     fn check(&self, ids: &IdSet) -> Result<()> {
         bounded(ids).map_err(of_plan)
-    }
-}
-
-/// Looks up those rows of one person that meet a query's criteria.
-#[derive(Debug)]
-pub(in crate::search) struct OfPerson {
-    label: String,
-    pub(in crate::search) table: ScopedTable,
-    pub(in crate::search) criteria: Vec<Criterion>,
-    pub(in crate::search) person: Person,
-    pub(in crate::search) wanted: LeafSet,
-    schema: SchemaRef,
-}
-
-impl OfPerson {
-    pub(in crate::search) fn new(table: &ScopedTable, query: &Query, person: Person, leaves: LeafSet) -> OfPerson {
-        let mut wanted = filter::leaves(&query.criteria);
-        wanted.extend(leaves);
-        OfPerson {
-            label: of_one_person(table, &query.criteria),
-            schema: table.schema(&wanted),
-            table: table.clone(),
-            criteria: query.criteria.clone(),
-            person,
-            wanted,
-        }
-    }
-}
-
-/// Returns the label, for plans, of one person's rows that meet criteria.
-pub(in crate::search) fn of_one_person(table: &ScopedTable, criteria: &[Criterion]) -> String {
-    let conditions: Vec<&str> = criteria.iter().map(|criterion| criterion.label.as_str()).collect();
-    let name = facts().get(table.type_id()).name;
-    format!("{name} of one person, predicates=[{}]", conditions.join("; "))
-}
-
-impl Lookup for OfPerson {
-    fn label(&self) -> &str {
-        &self.label
-    }
-
-    fn schema(&self) -> SchemaRef {
-        self.schema.clone()
-    }
-
-    fn rows(&self) -> Result<RecordBatch> {
-        let rows = self.table.person_batch(self.person, &self.wanted)?.batch;
-        let matches = filter::matches(&self.criteria, &rows).map_err(of_plan)?;
-        // A person's batch always has further columns after the requested ones.
-        let asked: Vec<usize> = (0..self.schema.fields().len()).collect();
-        Ok(filter_record_batch(&rows.project(&asked)?, &matches)?)
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) mod matches;
 pub(super) mod merge;
 pub(super) mod parts;
 pub(super) mod person;
-mod person_operator;
+pub(super) mod person_operator;
 mod plans;
 pub(super) mod population;
 pub(super) mod sessions;

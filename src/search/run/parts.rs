@@ -22,7 +22,8 @@ use super::super::parameters::result::{Total, invalid};
 use super::super::{MAX_PAGE_BYTES, SearchError};
 use super::contained::{self, Inner};
 use super::merge::{Keyed, Order};
-use super::{explanation, person, population};
+use super::person_operator::PersonOutput;
+use super::{explanation, population};
 use crate::lake::scan::{Locator, ScopedTable};
 
 /// The maximum number of matches up to the end of a page, if matches of several parts are merged.
@@ -281,11 +282,11 @@ impl Engine {
         let bound = self.bound(query, table);
         match bound.person {
             Some(person) => {
-                let order = order.clone();
-                let keyed =
-                    move |table: &ScopedTable, query: &Query| person::keyed(table, query, person, &order, limit);
-                let label = || format!(", {}take={limit}", person::order_label(query));
-                self.of_person(table, query, label, keyed, Vec::len).await
+                let first = PersonOutput::First {
+                    order: order.clone(),
+                    limit,
+                };
+                self.of_person(table, query, person, first).await?.first()
             }
             None => population::keyed(self.sessions(), table, query, bound.owners, order, limit).await,
         }

@@ -1,94 +1,252 @@
-//! Runs work on one person's columns as the operator of a plan.
+//! Searches over one person's columns as the operator of a plan.
 //!
-//! An explained search runs this operator, so that its explanation shows the plan. Any other search calls the same
-//! function without a plan, because a stream and a copy of the query would cost more than most of these searches.
+//! An explained search runs this operator, so its explanation shows the plan, and another process can run the plan. Any
+//! other search calls the same function without a plan, because a stream and a copy of the query would cost more than
+//! most of these searches.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::{Result, exec_err};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::super::SearchError;
+use super::super::criteria::filter;
 use super::super::engine::Engine;
-use super::super::joins::other::of_one_person;
 use super::super::parameters::query::Query;
+use super::matches::Found;
+use super::merge::{Keyed, Order};
+use super::person;
 use super::trace::Trace;
-use crate::lake::scan::ScopedTable;
+use crate::fhir::facts;
+use crate::fhir::storage::LeafSet;
+use crate::lake::scan::{Locator, Person, ScopedTable};
 use crate::plan::{Lookup, LookupExec};
 
+/// What a search over one person's columns returns.
+#[derive(Clone, Debug)]
+pub(in crate::search) enum PersonOutput {
+    /// The matches of the page.
+    Page,
+    /// The number of matches.
+    Count,
+    /// The first matches in an order, at most `limit`, with their sort keys.
+    First { order: Arc<Order>, limit: usize },
+    /// The rows that match, with these leaves.
+    Rows(LeafSet),
+}
+
+/// The answer of a search over one person's columns, by its [`PersonOutput`].
+#[derive(Debug)]
+pub(in crate::search) enum PersonAnswer {
+    Page(Found),
+    Count(usize),
+    First(Vec<Keyed>),
+    /// The columns of the requested leaves, and further ones after them.
+    Rows(RecordBatch),
+}
+
 impl Engine {
-    /// Runs work on one person's columns and returns its result. `label` returns the text that the plan shows after the
-    /// filter. `size` returns the number of rows in the result. Only explanations use `label` and `size`.
-    pub(in crate::search) async fn of_person<T: Send + 'static>(
+    /// Searches one person's columns.
+    pub(in crate::search) async fn of_person(
         &self,
         table: &ScopedTable,
         query: &Query,
-        label: impl FnOnce() -> String,
-        work: impl Fn(&ScopedTable, &Query) -> Result<T, SearchError> + Send + Sync + 'static,
-        size: fn(&T) -> usize,
-    ) -> Result<T, SearchError> {
+        person: Person,
+        output: PersonOutput,
+    ) -> Result<PersonAnswer, SearchError> {
         if !query.trace.is_on() {
-            return work(table, query);
+            return output.run(table, query, person);
         }
         let operator = Arc::new(OnPerson {
-            label: format!("{}{}", of_one_person(table, &query.criteria), label()),
-            work: {
-                // The trace holds the plan, so the plan must not hold the trace.
-                let query = query.clone().traced(&Trace::default());
-                let table = table.clone();
-                Box::new(move || work(&table, &query))
-            },
-            size,
-            done: Mutex::new(None),
+            answer: Some(Mutex::default()),
+            ..OnPerson::new(table, query, person, output)
         });
         let plan: Arc<dyn ExecutionPlan> = Arc::new(LookupExec::new(operator.clone()));
         let ran = collect(plan.clone(), self.sessions().parallel().context()).await;
-        query.trace.shown(plan.as_ref());
-        let done = operator.done.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match (done, ran) {
-            (Some(done), _) => done,
-            (None, Err(error)) => Err(error.into()),
-            (None, Ok(_)) => Err(SearchError::Unanswered),
+        match (operator.take(), ran) {
+            (Some(answer), _) => {
+                query.trace.plan(&plan);
+                Ok(answer)
+            }
+            (None, ran) => {
+                query.trace.shown(plan.as_ref());
+                Err(ran.err().map_or(SearchError::Unanswered, of_search))
+            }
         }
     }
 }
 
-/// The work as a lookup. It yields no columns, because the caller takes the result from `done`.
-struct OnPerson<T> {
-    label: String,
-    work: Box<dyn Fn() -> Result<T, SearchError> + Send + Sync>,
-    size: fn(&T) -> usize,
-    done: Mutex<Option<Result<T, SearchError>>>,
+/// Returns the error of the search itself, if it is one.
+fn of_search(error: DataFusionError) -> SearchError {
+    match error {
+        DataFusionError::External(inner) => match inner.downcast::<SearchError>() {
+            Ok(met) => *met,
+            Err(inner) => DataFusionError::External(inner).into(),
+        },
+        error => error.into(),
+    }
 }
 
-impl<T: Send + 'static> Lookup for OnPerson<T> {
+impl PersonOutput {
+    fn run(&self, table: &ScopedTable, query: &Query, person: Person) -> Result<PersonAnswer, SearchError> {
+        Ok(match self {
+            PersonOutput::Page => PersonAnswer::Page(person::search(table, query, person)?),
+            PersonOutput::Count => {
+                let total = person::search(table, query, person)?.total;
+                PersonAnswer::Count(total.unwrap_or_default())
+            }
+            PersonOutput::First { order, limit } => {
+                PersonAnswer::First(person::keyed(table, query, person, order, *limit)?)
+            }
+            PersonOutput::Rows(leaves) => {
+                let rows = table.person_batch(person, &wanted(query, leaves))?.batch;
+                let matches = filter::matches(&query.criteria, &rows)?;
+                PersonAnswer::Rows(filter_record_batch(&rows, &matches)?)
+            }
+        })
+    }
+
+    /// Returns the text that a plan shows after the conditions.
+    fn label(&self, query: &Query) -> String {
+        match self {
+            PersonOutput::Page => person::page_label(query),
+            PersonOutput::Count => ", count".to_owned(),
+            PersonOutput::First { limit, .. } => format!(", {}take={limit}", person::order_label(query)),
+            PersonOutput::Rows(_) => String::new(),
+        }
+    }
+
+    fn schema(&self, table: &ScopedTable, query: &Query) -> SchemaRef {
+        match self {
+            PersonOutput::Page | PersonOutput::First { .. } => Locator::schema(),
+            PersonOutput::Count => Arc::new(Schema::new(vec![Field::new("count(*)", DataType::Int64, false)])),
+            PersonOutput::Rows(leaves) => table.schema(&wanted(query, leaves)),
+        }
+    }
+}
+
+/// Returns the leaves that the conditions read, and these.
+fn wanted(query: &Query, leaves: &LeafSet) -> LeafSet {
+    let mut wanted = filter::leaves(&query.criteria);
+    wanted.extend(leaves.iter().cloned());
+    wanted
+}
+
+impl PersonAnswer {
+    /// Returns the matches of the page.
+    pub(in crate::search) fn page(self) -> Result<Found, SearchError> {
+        match self {
+            PersonAnswer::Page(found) => Ok(found),
+            _ => Err(SearchError::Unanswered),
+        }
+    }
+
+    /// Returns the number of matches.
+    pub(in crate::search) fn count(self) -> Result<usize, SearchError> {
+        match self {
+            PersonAnswer::Count(count) => Ok(count),
+            _ => Err(SearchError::Unanswered),
+        }
+    }
+
+    /// Returns the first matches in an order.
+    pub(in crate::search) fn first(self) -> Result<Vec<Keyed>, SearchError> {
+        match self {
+            PersonAnswer::First(keyed) => Ok(keyed),
+            _ => Err(SearchError::Unanswered),
+        }
+    }
+
+    /// Returns the rows that match.
+    pub(in crate::search) fn rows(self) -> Result<RecordBatch, SearchError> {
+        match self {
+            PersonAnswer::Rows(rows) => Ok(rows),
+            _ => Err(SearchError::Unanswered),
+        }
+    }
+
+    /// Returns the answer as the operator's rows: locators of matches, the number of matches, or the requested columns.
+    fn batch(&self, schema: SchemaRef) -> Result<RecordBatch> {
+        let columns: Vec<ArrayRef> = match self {
+            PersonAnswer::Page(found) => Locator::columns(&found.locators).into(),
+            PersonAnswer::First(keyed) => {
+                let locators: Vec<Locator> = keyed.iter().map(|keyed| keyed.at).collect();
+                Locator::columns(&locators).into()
+            }
+            PersonAnswer::Count(count) => vec![Arc::new(Int64Array::from(vec![*count as i64]))],
+            PersonAnswer::Rows(rows) => {
+                let asked: Vec<usize> = (0..schema.fields().len()).collect();
+                return Ok(rows.project(&asked)?);
+            }
+        };
+        Ok(RecordBatch::try_new(schema, columns)?)
+    }
+}
+
+/// Searches one person's columns as a lookup.
+#[derive(Debug)]
+pub(in crate::search) struct OnPerson {
+    label: String,
+    schema: SchemaRef,
+    pub(in crate::search) table: ScopedTable,
+    pub(in crate::search) query: Query,
+    pub(in crate::search) person: Person,
+    pub(in crate::search) output: PersonOutput,
+    /// The answer of the last run. `None` in a plan that only yields rows.
+    answer: Option<Mutex<Option<PersonAnswer>>>,
+}
+
+impl OnPerson {
+    pub(in crate::search) fn new(table: &ScopedTable, query: &Query, person: Person, output: PersonOutput) -> OnPerson {
+        OnPerson {
+            label: format!("{}{}", of_one_person(table, query), output.label(query)),
+            schema: output.schema(table, query),
+            table: table.clone(),
+            // The trace holds the plan, so the plan must not hold the trace.
+            query: query.clone().traced(&Trace::default()),
+            person,
+            output,
+            answer: None,
+        }
+    }
+
+    /// Takes the answer of the last run.
+    fn take(&self) -> Option<PersonAnswer> {
+        let answer = self.answer.as_ref()?;
+        answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Returns the label, for plans, of one person's rows that meet a query's criteria.
+pub(in crate::search) fn of_one_person(table: &ScopedTable, query: &Query) -> String {
+    let conditions: Vec<&str> = query
+        .criteria
+        .iter()
+        .map(|criterion| criterion.label.as_str())
+        .collect();
+    let name = facts().get(table.type_id()).name;
+    format!("{name} of one person, predicates=[{}]", conditions.join("; "))
+}
+
+impl Lookup for OnPerson {
     fn label(&self) -> &str {
         &self.label
     }
 
     fn schema(&self) -> SchemaRef {
-        Arc::new(Schema::empty())
+        self.schema.clone()
     }
 
     fn rows(&self) -> Result<RecordBatch> {
-        let done = (self.work)();
-        let rows = done.as_ref().ok().map(self.size);
-        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
-        let Some(rows) = rows else {
-            return exec_err!("the work on a person's columns failed");
-        };
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(self.schema(), Vec::new(), &options)?)
-    }
-}
-
-impl<T> fmt::Debug for OnPerson<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnPerson")
-            .field("label", &self.label)
-            .finish_non_exhaustive()
+        let answer = self.output.run(&self.table, &self.query, self.person);
+        let answer = answer.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let batch = answer.batch(self.schema.clone())?;
+        if let Some(kept) = &self.answer {
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        }
+        Ok(batch)
     }
 }

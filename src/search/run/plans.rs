@@ -8,15 +8,17 @@ use super::super::SearchError;
 use super::super::engine::Engine;
 use super::super::parameters::contained::Which;
 use super::explanation::Form;
+use super::person_operator::{OnPerson, PersonOutput};
 use super::population;
 use super::single_type::{Opened, Request};
 use super::system::SystemRequest;
 use super::trace::Trace;
+use crate::plan::LookupExec;
 
 impl Engine {
-    /// Returns two plans for a search. The first one yields the locators of the page's matches and, if the page is read
-    /// forwards, of the next match. The second one counts all matches. Returns no plans for a search over one person's
-    /// columns, and for a search of contained resources.
+    /// Returns two plans for a search. The first one yields the locators of the page's matches. Over the columns of more
+    /// than one person, a page that is read forwards also has the locator of the next match. The second one counts all
+    /// matches. Returns no plans for a search of contained resources.
     ///
     /// Conditions on other resources are answered in this call, unless the plans themselves answer them.
     pub async fn plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {
@@ -26,8 +28,11 @@ impl Engine {
         }
         query.joins = self.join(&table, &mut query.criteria, &Trace::default()).await?;
         let bound = self.bound(&query, &table);
-        if bound.person.is_some() {
-            return Ok(Vec::new());
+        if let Some(person) = bound.person {
+            let plan = |output| -> Arc<dyn ExecutionPlan> {
+                Arc::new(LookupExec::new(Arc::new(OnPerson::new(&table, &query, person, output))))
+            };
+            return Ok(vec![plan(PersonOutput::Page), plan(PersonOutput::Count)]);
         }
         let page = population::page_plan(self.sessions(), &table, &query, bound.owners.clone()).await?;
         let count = population::count_plan(self.sessions(), &table, &query, bound.owners).await?;

@@ -24,8 +24,9 @@ use super::super::parameters::result::Total;
 use super::explanation;
 use super::matches::Found;
 use super::parts::Part;
+use super::person_operator::PersonOutput;
+use super::population;
 use super::trace::Trace;
-use super::{person, population};
 use crate::fhir::{TypeId, facts};
 use crate::lake::Scope;
 use crate::lake::scan::ScopedTable;
@@ -196,12 +197,7 @@ impl Engine {
     pub(in crate::search) async fn matches(&self, table: &ScopedTable, query: &Query) -> Result<Found, SearchError> {
         let bound = self.bound(query, table);
         match bound.person {
-            Some(person) => {
-                let search = move |table: &ScopedTable, query: &Query| person::search(table, query, person);
-                let label = || person::page_label(query);
-                self.of_person(table, query, label, search, |found| found.locators.len())
-                    .await
-            }
+            Some(person) => self.of_person(table, query, person, PersonOutput::Page).await?.page(),
             None => population::page(self.sessions(), table, query, bound.owners).await,
         }
     }
@@ -227,13 +223,7 @@ impl Engine {
     pub(in crate::search) async fn count(&self, table: &ScopedTable, query: &Query) -> Result<usize, SearchError> {
         let bound = self.bound(query, table);
         match bound.person {
-            Some(person) => {
-                let count = move |table: &ScopedTable, query: &Query| -> Result<usize, SearchError> {
-                    Ok(person::search(table, query, person)?.total.unwrap_or_default())
-                };
-                self.of_person(table, query, || ", count".to_owned(), count, |_| 1)
-                    .await
-            }
+            Some(person) => self.of_person(table, query, person, PersonOutput::Count).await?.count(),
             None => population::count(self.sessions(), table, query, bound.owners).await,
         }
     }

@@ -154,7 +154,7 @@ impl Trace {
     }
 
     /// Returns the plans that ran, in their order. Plans for conditions on other resources are not returned separately:
-    /// some are parts of the returned plans, others are left out. Work on one person's columns is left out, too.
+    /// some are parts of the returned plans, others are left out.
     pub(in crate::search) fn ran(self) -> Vec<Arc<dyn ExecutionPlan>> {
         let noted = self.noted();
         noted.map_or_else(Vec::new, |mut noted| std::mem::take(&mut noted.ran))

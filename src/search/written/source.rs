@@ -7,13 +7,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::engine::Engine;
-use super::super::joins::other::{Entries, OfPerson, Own, Referred};
+use super::super::joins::other::{Entries, Own, Referred};
+use super::super::paging::page_token::{PagePosition, Side};
 use super::super::parameters::query::Query;
+use super::super::parameters::result::Summary;
+use super::super::run::merge::Order;
+use super::super::run::person_operator::{OnPerson, PersonOutput};
 use super::criterion::WrittenCriterion;
 use super::error::{WrittenError, of_json, to_json};
+use super::function::Key;
 use super::named::{Named, named_type};
 use crate::fhir::facts;
-use crate::lake::scan::{Person, ScopedTable};
+use crate::lake::scan::{Locator, Person, ScopedTable};
 use crate::plan::{DynamicFilters, Lookup, Take};
 
 const TAKE: &str = "what takes ids from rows";
@@ -33,14 +38,34 @@ enum WrittenTake {
 
 #[derive(Debug, Serialize, Deserialize)]
 enum WrittenLookup {
-    OfPerson {
+    OnPerson {
         criteria: Vec<WrittenCriterion>,
         person: WrittenPerson,
-        leaves: Vec<String>,
+        output: WrittenOutput,
     },
     Entries {
         list: String,
     },
+}
+
+/// What a search of one person's columns returns.
+#[derive(Debug, Serialize, Deserialize)]
+enum WrittenOutput {
+    Page(WrittenPage),
+    Count,
+    First { sort: Vec<Key>, limit: usize },
+    Rows(Vec<String>),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct WrittenPage {
+    sort: Vec<Key>,
+    offset: usize,
+    count: usize,
+    counts_only: bool,
+    /// The file, the row and the side of the match from which the page goes.
+    place: Option<(u64, u32, u8)>,
+    erased_since: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -88,17 +113,17 @@ impl Engine {
         filters: &DynamicFilters,
     ) -> Result<Option<(Value, &'l ScopedTable)>, WrittenError> {
         let any = lookup as &dyn Any;
-        let (written, table) = if let Some(rows) = any.downcast_ref::<OfPerson>() {
-            let criteria = rows.criteria.iter();
+        let (written, table) = if let Some(rows) = any.downcast_ref::<OnPerson>() {
+            let criteria = rows.query.criteria.iter();
             let criteria = criteria.map(|criterion| WrittenCriterion::write(self, criterion, filters));
-            let written = WrittenLookup::OfPerson {
+            let written = WrittenLookup::OnPerson {
                 criteria: criteria.collect::<Result<_, _>>()?,
                 person: match rows.person {
                     Person::OfScope => WrittenPerson::OfScope,
                     Person::Owner(owner) => WrittenPerson::Owner(owner),
                     Person::Either(one, other) => WrittenPerson::Either(one, other),
                 },
-                leaves: rows.wanted.iter().cloned().collect(),
+                output: self.write_output(&rows.output, &rows.query)?,
             };
             (written, &rows.table)
         } else if let Some(entries) = any.downcast_ref::<Entries>() {
@@ -118,23 +143,81 @@ impl Engine {
         filters: &DynamicFilters,
     ) -> Result<Arc<dyn Lookup>, WrittenError> {
         match of_json(written, LOOKUP)? {
-            WrittenLookup::OfPerson {
+            WrittenLookup::OnPerson {
                 criteria,
                 person,
-                leaves,
+                output,
             } => {
                 let criteria = criteria.into_iter();
                 let criteria = criteria.map(|criterion| criterion.read(self, table.type_id(), filters));
-                let query = Query::of_criteria(table.type_id(), criteria.collect::<Result<_, _>>()?);
+                let mut query = Query::of_criteria(table.type_id(), criteria.collect::<Result<_, _>>()?);
                 let person = match person {
                     WrittenPerson::OfScope => Person::OfScope,
                     WrittenPerson::Owner(owner) => Person::Owner(owner),
                     WrittenPerson::Either(one, other) => Person::Either(one, other),
                 };
-                let leaves = leaves.into_iter().collect();
-                Ok(Arc::new(OfPerson::new(table, &query, person, leaves)))
+                let output = self.read_output(output, &mut query)?;
+                Ok(Arc::new(OnPerson::new(table, &query, person, output)))
             }
             WrittenLookup::Entries { list } => Ok(Arc::new(Entries::new(table.clone(), list))),
         }
+    }
+
+    fn write_output(&self, output: &PersonOutput, query: &Query) -> Result<WrittenOutput, WrittenError> {
+        let sort = || {
+            query
+                .sort
+                .iter()
+                .map(|key| Key::write(self, key))
+                .collect::<Result<_, _>>()
+        };
+        Ok(match output {
+            PersonOutput::Page => WrittenOutput::Page(WrittenPage {
+                sort: sort()?,
+                offset: query.offset,
+                count: query.count,
+                counts_only: query.counts_only(),
+                place: query
+                    .place
+                    .map(|place| (place.locator.file, place.locator.row, place.side.byte())),
+                erased_since: query.erased_since,
+            }),
+            PersonOutput::Count => WrittenOutput::Count,
+            PersonOutput::First { limit, .. } => WrittenOutput::First {
+                sort: sort()?,
+                limit: *limit,
+            },
+            PersonOutput::Rows(leaves) => WrittenOutput::Rows(leaves.iter().cloned().collect()),
+        })
+    }
+
+    /// Reads what a search returns, and sets the order and the page of its query.
+    fn read_output(&self, written: WrittenOutput, query: &mut Query) -> Result<PersonOutput, WrittenError> {
+        let sorted = |keys: Vec<Key>| keys.iter().map(|key| key.read(self)).collect::<Result<_, _>>();
+        Ok(match written {
+            WrittenOutput::Page(page) => {
+                query.sort = sorted(page.sort)?;
+                (query.offset, query.count) = (page.offset, page.count);
+                if page.counts_only {
+                    query.subset.summary = Summary::Count;
+                }
+                if let Some((file, row, side)) = page.place {
+                    query.place = Some(PagePosition {
+                        part: 0,
+                        locator: Locator { file, row },
+                        side: Side::of_byte(side).ok_or(WrittenError::Form(LOOKUP))?,
+                    });
+                }
+                query.erased_since = page.erased_since;
+                PersonOutput::Page
+            }
+            WrittenOutput::Count => PersonOutput::Count,
+            WrittenOutput::First { sort, limit } => {
+                query.sort = sorted(sort)?;
+                let order = Arc::new(Order::of(&[query])?);
+                PersonOutput::First { order, limit }
+            }
+            WrittenOutput::Rows(leaves) => PersonOutput::Rows(leaves.into_iter().collect()),
+        })
     }
 }

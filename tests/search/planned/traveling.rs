@@ -179,6 +179,34 @@ fn people() -> Small {
     small(&all)
 }
 
+/// A search over one person's columns runs an operator that travels like a scan.
+#[test]
+fn plans_over_one_persons_columns_give_the_same_rows_in_another_process() {
+    let records = people();
+    let mut traveling = Traveling::new(&records.lake);
+    for (query, rows) in [
+        ("Observation?subject=Patient/ann", 3),
+        ("Observation?subject=Patient/ann&_sort=-_id&_count=2", 2),
+        ("Observation?subject=Patient/ann&_id=o2,o3,o4", 2),
+        ("Observation?subject=Patient/ann&_count=2&_offset=2", 1),
+    ] {
+        let plans = records.plans(query);
+        assert!(plans.iter().all(|plan| plan.name() == "LookupExec"), "{query}");
+        assert_eq!(traveling.add(query, &plans[0]).unwrap().len(), rows, "{query}");
+        traveling.add(query, &plans[1]).unwrap();
+    }
+    for query in [
+        "Observation?subject=Patient/ann&_sort=-_id&_count=2&_include=Observation:subject",
+        "Observation?subject=Patient/ann&_summary=count",
+        "?_type=Observation,Encounter&subject=Patient/ann&_sort=_id",
+    ] {
+        let plans = records.ran_plans(query);
+        assert!(!plans.is_empty(), "{query}");
+        plans.iter().for_each(|plan| traveling.add_ran(query, plan));
+    }
+    assert!(traveling.arrive() > 8);
+}
+
 /// A plan reads with its own scope. A patient's plan that was changed to read another patient is refused.
 #[test]
 fn a_plan_whose_scope_was_changed_is_refused() {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, Int64Array, RecordBatch, UInt32Array};
-use arrow::datatypes::{DataType, Field};
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, UInt32Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 /// The name of the locator column that holds the data file's id (`Int64`).
 pub const FILE: &str = "__file";
@@ -41,6 +41,21 @@ impl Locator {
                 .collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// Returns the schema of the two locator columns.
+    pub fn schema() -> SchemaRef {
+        Arc::new(Schema::new(fields().to_vec()))
+    }
+
+    /// Returns the two locator columns.
+    pub fn columns(locators: &[Locator]) -> [ArrayRef; 2] {
+        let files = locators.iter().map(|locator| locator.file as i64);
+        let rows = locators.iter().map(|locator| locator.row);
+        [
+            Arc::new(Int64Array::from_iter_values(files)),
+            Arc::new(UInt32Array::from_iter_values(rows)),
+        ]
     }
 }
 
