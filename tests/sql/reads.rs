@@ -222,3 +222,49 @@ fn a_plan_is_shown_with_what_came_of_it() {
         "{read}"
     );
 }
+
+/// A comparison with a decimal is decided by statistics, whichever way the number is written.
+#[test]
+fn decimals_are_compared_by_statistics() {
+    let observation = |at: usize| {
+        json!({"resourceType": "Observation", "id": format!("o{at}"), "status": "final", "code": {"text": "x"},
+            "valueQuantity": {"value": at as f64 + 0.5}})
+    };
+    let lake = Lake::of(&(0..20).map(observation).collect::<Vec<_>>());
+    let answer = |filter: &str, explain: &str| {
+        let statement =
+            format!("{explain} SELECT count(*) FROM Observation WHERE \"valueQuantity\"['value__number'] {filter}");
+        lake.answer_with(statement.trim(), &["--format", "csv"])
+    };
+    for (filter, count) in [
+        ("> 19", 1),
+        (">= 19.5", 1),
+        ("> 19.5", 0),
+        ("= 3.5", 1),
+        ("= 3.25", 0),
+        ("< 0.75", 1),
+        ("<= 0.5", 1),
+        ("< 0.5", 0),
+        ("< 0", 0),
+        ("> 1e300", 0),
+        ("= CAST(7.5 AS DECIMAL(38,18))", 1),
+    ] {
+        let counted = answer(filter, "");
+        assert_eq!(
+            counted.lines().nth(1),
+            Some(count.to_string().as_str()),
+            "{filter}: {counted}"
+        );
+    }
+    for filter in [
+        "> 20",
+        "> 20.75",
+        "< -0.5",
+        "= 1000.5",
+        "> CAST(19.5 AS DECIMAL(38,18))",
+    ] {
+        let explained = answer(filter, "EXPLAIN ANALYZE");
+        let skipped = "1 skipped: statistics of valueQuantity.value__number";
+        assert!(explained.contains(skipped), "{filter}: {explained}");
+    }
+}
