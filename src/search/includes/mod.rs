@@ -1,5 +1,6 @@
 //! Included resources: `_include` and `_revinclude`.
 
+pub(super) mod by_id;
 pub(super) mod include;
 pub(super) mod included;
 pub(super) mod referred;

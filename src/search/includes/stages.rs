@@ -5,13 +5,16 @@
 //! references, it reads rows by id. A stage depends on earlier stages, because no resource is included twice. The
 //! includes end when the answer is full.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashSet;
 
 use super::super::SearchError;
 use super::super::bundle::fetch;
 use super::super::bundle::page::Entry;
 use super::super::engine::Engine;
 use super::super::run::trace::Trace;
+use super::by_id::ById;
 use super::include::Include;
 use super::included::{self, Included, Source, Sources};
 use crate::fhir::TypeId;
@@ -155,6 +158,41 @@ impl Engine {
         Ok(named)
     }
 
+    /// Reads the targets of references, in the order of the references. A target that the scope does not show is
+    /// `None`. Returns `None` if the targets together have more bytes than `max_bytes`.
+    async fn targets_of(
+        &self,
+        table: &ScopedTable,
+        targets: &[(TypeId, Sought)],
+        max_bytes: usize,
+        ran: &Trace,
+    ) -> Result<Option<Vec<PlacedRow>>, SearchError> {
+        let threads = if ran.is_on() { 1 } else { processors() };
+        let parts = parts(targets, threads);
+        let sought = |part: &[usize]| -> Vec<Sought> { part.iter().map(|at| targets[*at].1.clone()).collect() };
+        let mut found = Vec::with_capacity(parts.len());
+        if ran.is_on() {
+            for (type_id, part) in &parts {
+                let lookup = ById::answering(&table.other(*type_id), sought(part), max_bytes);
+                found.push(self.look_up(lookup, ById::take, ran).await?);
+            }
+        } else {
+            let read = parts.iter().map(|(type_id, part)| {
+                let (table, sought) = (table.other(*type_id), sought(part));
+                async move { table.read_all(&sought, max_bytes) }
+            });
+            for read in at_once(read).await.map_err(SearchError::of_thread)? {
+                found.push(read?);
+            }
+        }
+        let mut rows: Vec<PlacedRow> = vec![None; targets.len()];
+        for ((_, part), found) in parts.iter().zip(found) {
+            let Some(found) = found else { return Ok(None) };
+            part.iter().zip(found).for_each(|(at, row)| rows[*at] = row);
+        }
+        Ok(Some(rows))
+    }
+
     /// Returns the locators of those rows of an include's source type that refer to these rows.
     async fn referring(
         &self,
@@ -174,14 +212,9 @@ impl Engine {
     }
 }
 
-/// Reads the targets of references, in the order of the references. A target that the scope does not show is `None`.
-/// Returns `None` if the targets together have more bytes than `max_bytes`.
-async fn targets_of(
-    table: &ScopedTable,
-    targets: &[(TypeId, Sought)],
-    max_bytes: usize,
-) -> Result<Option<Vec<PlacedRow>>, SearchError> {
-    let mut by_type: FxHashMap<TypeId, Vec<usize>> = FxHashMap::default();
+/// Splits targets into parts of one type that are read at the same time: indices into the targets.
+fn parts(targets: &[(TypeId, Sought)], threads: usize) -> Vec<(TypeId, Vec<usize>)> {
+    let mut by_type: BTreeMap<TypeId, Vec<usize>> = BTreeMap::default();
     for (at, (type_id, _)) in targets.iter().enumerate() {
         by_type.entry(*type_id).or_default().push(at);
     }
@@ -189,21 +222,10 @@ async fn targets_of(
     for (type_id, mut places) in by_type {
         // Rows of one owner lie together in the files, so each thread reads targets of neighbouring owners.
         places.sort_by_key(|at| targets[*at].1.owner);
-        let size = places.len().div_ceil(processors()).max(WORTH_A_THREAD);
+        let size = places.len().div_ceil(threads).max(WORTH_A_THREAD);
         parts.extend(places.chunks(size).map(|part| (type_id, part.to_vec())));
     }
-    let read = |type_id: TypeId, part: &[usize]| {
-        let sought: Vec<Sought> = part.iter().map(|at| targets[*at].1.clone()).collect();
-        let table = table.other(type_id);
-        async move { table.read_all(&sought, max_bytes) }
-    };
-    let mut rows: Vec<PlacedRow> = vec![None; targets.len()];
-    let found = at_once(parts.iter().map(|(type_id, part)| read(*type_id, part))).await;
-    for ((_, part), found) in parts.iter().zip(found.map_err(SearchError::of_thread)?) {
-        let Some(found) = found? else { return Ok(None) };
-        part.iter().zip(found).for_each(|(at, row)| rows[*at] = row);
-    }
-    Ok(Some(rows))
+    parts
 }
 
 /// Adds rows to those of the same type.

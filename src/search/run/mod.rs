@@ -5,6 +5,7 @@ pub(super) mod contained;
 mod counted;
 mod explain;
 pub(super) mod explanation;
+pub(super) mod lookup;
 pub(super) mod matches;
 pub(super) mod merge;
 pub(super) mod parts;

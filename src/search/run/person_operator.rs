@@ -10,7 +10,6 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result};
-use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::super::SearchError;
 use super::super::criteria::filter;
@@ -23,7 +22,7 @@ use super::trace::Trace;
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{Locator, Person, ScopedTable};
-use crate::plan::{Lookup, LookupExec};
+use crate::plan::Lookup;
 
 /// What a search over one person's columns returns.
 #[derive(Clone, Debug)]
@@ -64,29 +63,7 @@ impl Engine {
             answer: Some(Mutex::default()),
             ..OnPerson::new(table, query, person, output)
         });
-        let plan: Arc<dyn ExecutionPlan> = Arc::new(LookupExec::new(operator.clone()));
-        let ran = collect(plan.clone(), self.sessions().parallel().context()).await;
-        match (operator.take(), ran) {
-            (Some(answer), _) => {
-                query.trace.plan(&plan);
-                Ok(answer)
-            }
-            (None, ran) => {
-                query.trace.shown(plan.as_ref());
-                Err(ran.err().map_or(SearchError::Unanswered, of_search))
-            }
-        }
-    }
-}
-
-/// Returns the error of the search itself, if it is one.
-fn of_search(error: DataFusionError) -> SearchError {
-    match error {
-        DataFusionError::External(inner) => match inner.downcast::<SearchError>() {
-            Ok(met) => *met,
-            Err(inner) => DataFusionError::External(inner).into(),
-        },
-        error => error.into(),
+        self.look_up(operator, OnPerson::take, &query.trace).await
     }
 }
 

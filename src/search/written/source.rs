@@ -1,4 +1,5 @@
-//! Writes and reads what finds ids for semi-joins: the functions that take ids from rows, and the lookups of rows.
+//! Writes and reads the lookups of searches: of one person's rows, of a List's entries, and of the targets of includes.
+//! Also writes and reads the functions that take ids from rows for semi-joins.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::engine::Engine;
+use super::super::includes::by_id::ById;
 use super::super::joins::other::{Entries, Own, Referred};
 use super::super::paging::page_token::{PagePosition, Side};
 use super::super::parameters::query::Query;
@@ -18,7 +20,7 @@ use super::error::{WrittenError, of_json, to_json};
 use super::function::Key;
 use super::named::{Named, named_type};
 use crate::fhir::facts;
-use crate::lake::scan::{Locator, Person, ScopedTable};
+use crate::lake::scan::{Locator, Person, ScopedTable, Sought};
 use crate::plan::{DynamicFilters, Lookup, Take};
 
 const TAKE: &str = "what takes ids from rows";
@@ -46,6 +48,8 @@ enum WrittenLookup {
     Entries {
         list: String,
     },
+    /// Ids, each with the owner of the row if it is known.
+    ById(Vec<(String, Option<i64>)>),
 }
 
 /// What a search of one person's columns returns.
@@ -129,6 +133,9 @@ impl Engine {
         } else if let Some(entries) = any.downcast_ref::<Entries>() {
             let list = entries.list.clone();
             (WrittenLookup::Entries { list }, &entries.table)
+        } else if let Some(by_id) = any.downcast_ref::<ById>() {
+            let sought = by_id.sought.iter().map(|one| (one.id.clone(), one.owner));
+            (WrittenLookup::ById(sought.collect()), &by_id.table)
         } else {
             return Ok(None);
         };
@@ -160,6 +167,10 @@ impl Engine {
                 Ok(Arc::new(OnPerson::new(table, &query, person, output)))
             }
             WrittenLookup::Entries { list } => Ok(Arc::new(Entries::new(table.clone(), list))),
+            WrittenLookup::ById(ids) => {
+                let sought = ids.into_iter().map(|(id, owner)| Sought { id, owner });
+                Ok(Arc::new(ById::new(table, sought.collect())))
+            }
         }
     }
 

@@ -82,6 +82,10 @@ fn merged_and_contained_and_included_plans_give_the_same_rows_in_another_process
         ("?_type=Observation,Encounter&_sort=-date&_count=5", "SortExec"),
         ("?_type=Observation,Encounter&_count=5&_total=accurate", "AggregateExec"),
         ("Encounter?_revinclude=Observation:encounter&_count=3", "LakeScanExec"),
+        (
+            "Observation?_include=Observation:encounter&_count=3",
+            "LookupExec: Encounter by id",
+        ),
         ("Patient?_contained=both&_count=3", "OrderedLimitExec"),
     ] {
         let plans = records.ran_plans(query);
