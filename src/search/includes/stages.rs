@@ -105,7 +105,7 @@ impl Engine {
                 let (now, later) = left.split_at(step.min(left.len()));
                 // If the targets exceed `room()`, they are read in smaller portions. A single target is always read.
                 let max_bytes = if step == 1 { usize::MAX } else { included.room() };
-                let Some(rows) = targets_of(table, now, max_bytes).await? else {
+                let Some(rows) = self.targets_of(table, now, max_bytes, ran).await? else {
                     step = (step / 16).max(1);
                     continue;
                 };
