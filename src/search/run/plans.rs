@@ -16,8 +16,8 @@ use super::trace::Trace;
 use crate::plan::LookupExec;
 
 impl Engine {
-    /// Returns two plans for a search. The first one yields the locators of the page's matches. Over the columns of more
-    /// than one person, a page that is read forwards also has the locator of the next match. The second one counts all
+    /// Returns two plans for a search. The first one yields the locators of the page's matches. If the search is not of
+    /// one person, a page that is read forwards also has the locator of the next match. The second one counts all
     /// matches. Returns no plans for a search of contained resources.
     ///
     /// Conditions on other resources are answered in this call, unless the plans themselves answer them.

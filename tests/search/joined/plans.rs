@@ -262,7 +262,9 @@ fn includes_are_walked_in_stages() {
               OrderedLimitExec: take=21, rows=2
                 LakeScanExec: columns=[__file, __row], items=[_id=o1,o2], limit=21, rows=2
               Include: Observation:encounter, round=1, of=2 Observation, found=2
+                LookupExec: Encounter by id, ids=2, rows=2
               Include: Encounter:service-provider, round=2, of=2 Encounter, found=2
+                LookupExec: Organization by id, ids=2, rows=2
             Encounter?_id=e1,e2&_revinclude=Observation:encounter
               OrderedLimitExec: take=21, rows=2
                 LakeScanExec: columns=[__file, __row], items=[_id=e1,e2], limit=21, rows=2

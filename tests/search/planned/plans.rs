@@ -282,6 +282,7 @@ fn totals_and_includes_stand_beside_the_page() {
               OrderedLimitExec: take=3
                 LakeScanExec: columns=[__file, __row], items=[code=1234-1], limit=3
               Include: Observation:subject, round=1, of=2 Observation, found=1
+                LookupExec: Patient by id, ids=1
             Patient?gender=female&_count=2&_revinclude=Observation:subject
               OrderedLimitExec: take=3
                 LakeScanExec: columns=[__file, __row], items=[gender=female], limit=3

@@ -2,8 +2,8 @@
 //! decides on dictionary codes, and predicates that it evaluates on rows. Only this file translates expressions for the
 //! scan.
 //!
-//! A [`Predicate`] states its necessary condition itself. This file translates comparisons of texts, timestamps, integers
-//! and decimals without a list above them. Any other expression is evaluated over the columns that it names.
+//! A [`Predicate`] states its necessary condition itself. This file translates comparisons of texts, timestamps,
+//! integers and decimals without a list above them. Any other expression is evaluated over the columns that it names.
 
 use std::sync::Arc;
 
@@ -27,8 +27,6 @@ use crate::fhir::storage::{EVERYTHING, LeafSet};
 const TEXTS: [&str; 2] = ["id", "patient"];
 /// The name of DataFusion's function that reads a field of a struct.
 const GET_FIELD: &str = "get_field";
-/// The bound of the decimals that are compared by statistics, in units of their last digit.
-const MAX_DECIMAL: f64 = 1e37;
 /// The maximum number of texts that a label lists. For more texts, it shows only their number.
 const TEXTS_SHOWN: usize = 4;
 
@@ -255,29 +253,26 @@ fn single<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c Dat
 /// Returns the range that a comparison with a timestamp, an integer or a decimal requires, for statistics. `None` for
 /// any other comparison.
 fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Option<Necessary> {
-    let ((leaf, data_type), operator, value) = match (single_or_cast(left, columns), literal(right)) {
+    let ((leaf, data_type), operator, value) = match (single(left, columns), literal(right)) {
         (Some(leaf), Some(value)) => (leaf, operator, value),
-        _ => (single_or_cast(right, columns)?, operator.swap()?, literal(left)?),
+        _ => (single(right, columns)?, operator.swap()?, literal(left)?),
     };
-    let (low, high) = match (data_type, value) {
+    let value = match (data_type, value) {
         (DataType::Timestamp(TimeUnit::Microsecond, _), ScalarValue::TimestampMicrosecond(Some(moment), _)) => {
-            exactly((*moment).into())
+            i128::from(*moment)
         }
-        (DataType::Int64, ScalarValue::Int64(Some(number))) => exactly((*number).into()),
-        (DataType::Int32, ScalarValue::Int32(Some(number))) => exactly((*number).into()),
-        (DataType::Decimal128(_, scale), ScalarValue::Decimal128(Some(number), _, of)) if scale == of => {
-            exactly(*number)
-        }
-        (DataType::Decimal128(_, scale), ScalarValue::Float64(Some(number))) => near(*number, *scale)?,
+        (DataType::Int64, ScalarValue::Int64(Some(number))) => i128::from(*number),
+        (DataType::Int32, ScalarValue::Int32(Some(number))) => i128::from(*number),
+        // DataFusion casts the other number, such as `5` or `5.5`, to the type of the column.
+        (DataType::Decimal128(_, scale), ScalarValue::Decimal128(Some(number), _, of)) if scale == of => *number,
         _ => return None,
     };
-    let is_exact = low == high;
     let (from, to) = match operator {
-        Operator::Eq => (Some(low), Some(high)),
-        Operator::Gt if is_exact => (Some(low.saturating_add(1)), None),
-        Operator::Gt | Operator::GtEq => (Some(low), None),
-        Operator::Lt if is_exact => (None, Some(high.saturating_sub(1))),
-        Operator::Lt | Operator::LtEq => (None, Some(high)),
+        Operator::Eq => (Some(value), Some(value)),
+        Operator::Gt => (Some(value.saturating_add(1)), None),
+        Operator::GtEq => (Some(value), None),
+        Operator::Lt => (None, Some(value.saturating_sub(1))),
+        Operator::LtEq => (None, Some(value)),
         _ => return None,
     };
     Some(Necessary {
@@ -288,29 +283,6 @@ fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Opt
         },
         ..Necessary::default()
     })
-}
-
-fn exactly(number: i128) -> (i128, i128) {
-    (number, number)
-}
-
-/// Returns bounds of the decimals that are equal to a number as `Float64`. `None` if the number is too large.
-fn near(number: f64, scale: i8) -> Option<(i128, i128)> {
-    let scaled = number * 10f64.powi(scale.into());
-    // A `Float64` has 53 significant bits. Three roundings lie between the decimals and the scaled number.
-    let error = scaled.abs() * 2f64.powi(-50) + 1.0;
-    (scaled.abs() < MAX_DECIMAL).then(|| ((scaled - error).floor() as i128, (scaled + error).ceil() as i128))
-}
-
-/// Like [`single`]. Also takes a decimal that is cast to `Float64`, because DataFusion compares decimals with numbers
-/// such as `5.5` in this way.
-fn single_or_cast<'c>(expression: &Expr, columns: &'c Schema) -> Option<(String, &'c DataType)> {
-    match expression {
-        Expr::Cast(cast) if *cast.field.data_type() == DataType::Float64 => {
-            single(&cast.expr, columns).filter(|(_, data_type)| matches!(data_type, DataType::Decimal128(..)))
-        }
-        _ => single(expression, columns),
-    }
 }
 
 fn is_column(expression: &Expr, name: &str) -> bool {
