@@ -17,6 +17,10 @@ use super::request::get;
 /// the run's time, since a partial walk would say little.
 const LONGEST: u32 = 20;
 
+/// The maximum time for the walks of a client is at least this. So a short run on a busy machine does not cut off the
+/// first walk.
+const SHORTEST_LIMIT: Duration = Duration::from_secs(30);
+
 /// The parts of a page that a walk needs.
 #[derive(Deserialize)]
 struct Page {
@@ -32,12 +36,17 @@ struct Link {
     url: String,
 }
 
-/// Repeats the walk until the time is over, and completes the last walk. A walk that is not complete after [`LONGEST`]
-/// times this time counts as an error.
+/// Returns the maximum time for the walks of a client in a run of this time.
+fn limit(time: Duration) -> Duration {
+    (time * LONGEST).max(SHORTEST_LIMIT)
+}
+
+/// Repeats the walk until the time is over, and completes the last walk. A walk that is not complete within [`limit`]
+/// counts as an error.
 pub(in crate::bench) async fn walks(job: Arc<Job>, mut dice: Dice, time: Duration) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let begun = Instant::now();
-    let (until, latest) = (begun + time, begun + time * LONGEST);
+    let (until, latest) = (begun + time, begun + limit(time));
     let mut line = Line::new(&job.target, job.tls.as_ref());
     let mut busy = Duration::ZERO;
     while let Some(ready) = job.plan.draw(&mut dice) {
@@ -94,5 +103,16 @@ async fn walk(
             return tally.bad("unfinished walk".to_owned(), || "the pages took too long".to_owned());
         }
         get(&path, &job.target, token, &mut request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_run_does_not_cut_its_first_walk_off() {
+        assert_eq!(limit(Duration::from_millis(10)), Duration::from_secs(30));
+        assert_eq!(limit(Duration::from_secs(10)), Duration::from_secs(200));
     }
 }
