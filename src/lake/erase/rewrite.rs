@@ -40,7 +40,8 @@ const NEIGHBOURS: [&str; 8] = [
 ];
 
 /// Rewrites the file at `old` to `new`, sealed or clear like the lake's new files. The rows at `erased` become blank.
-/// These positions ascend and are not all of the file's `rows`.
+/// These positions ascend and are not all of the file's `rows`. Row groups without such a row are copied as they are
+/// if both files are clear.
 pub(in crate::lake) fn rewrite(
     old: &Path,
     new: &Path,
@@ -50,13 +51,25 @@ pub(in crate::lake) fn rewrite(
 ) -> Result<WrittenFile, LakeError> {
     let failed = || LakeError::parquet("read", old);
     let file = CheckedFile::open(old, keys)?;
-    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+    let options = ArrowReaderOptions::new()
+        .with_page_index_policy(PageIndexPolicy::Optional)
+        .with_encoding_stats_as_mask(false);
     let metadata = file.metadata(old, options)?;
     let first = (0..rows).zip(erased).take_while(|(at, erased)| at == *erased).count();
     let mut neighbour = neighbour_at(old, &file, &metadata, rows, first)?;
     let mut writer = FileWriter::create(new, type_id, metadata.schema(), rows as usize, keys)?;
     let mut at = 0u64;
     for group in 0..metadata.metadata().num_row_groups() {
+        let end = at + metadata.metadata().row_group(group).num_rows() as u64;
+        let mentioned = erased.partition_point(|row| *row < at)..erased.partition_point(|row| *row < end);
+        if mentioned.is_empty() && writer.copy_group(&file, metadata.metadata(), group)? {
+            // A blank row at the start of the next row group copies the last row of this one.
+            if erased.get(mentioned.end) == Some(&end) {
+                neighbour = neighbour_at(old, &file, &metadata, rows, end as usize - 1)?;
+            }
+            at = end;
+            continue;
+        }
         let batch_rows = (BATCH_BYTES / row_bytes(metadata.metadata(), group)).clamp(1, BATCH_ROWS);
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata.clone())
             .with_row_groups(vec![group])
@@ -208,4 +221,91 @@ fn texts(column: &ArrayRef, mut append: impl FnMut(usize, &mut StringBuilder, &s
         append(row, &mut made, texts.value(row));
     }
     Ok(Arc::new(made.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::compute::concat_batches;
+    use arrow::datatypes::Int64Type;
+
+    use super::*;
+    use crate::columns::json::Tape;
+    use crate::columns::layout::Layout;
+    use crate::columns::shred::{Shredder, SystemValues};
+    use crate::fhir::facts;
+    use crate::lake::file::{ROW_GROUP_ROWS, verify_checksums, write_file};
+
+    fn all(path: &Path) -> RecordBatch {
+        let reader = CheckedFile::open(path, &Keys::none()).unwrap().rows(path).unwrap();
+        let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
+        concat_batches(batches[0].schema_ref(), &batches).unwrap()
+    }
+
+    #[test]
+    fn row_groups_without_erased_rows_stay_as_they_are() {
+        let type_id = facts().lookup("Basic").unwrap();
+        let rows = 2 * ROW_GROUP_ROWS + 10;
+        let (mut shredder, mut tape) = (Shredder::new(type_id), Tape::new());
+        for at in 0..rows {
+            let id = format!("{at:06}");
+            let text = format!(r#"{{"resourceType":"Basic","id":"{id}","created":"2024-01-01"}}"#);
+            let system = SystemValues {
+                owner: at as i64 / 100,
+                id: &id,
+                patient: Some("p"),
+                application: "local",
+                authorization: None,
+                endpoint: None,
+                version: 1,
+                last_updated: 0,
+                digest: [0; 16],
+                shared_refs: &[],
+                resource: &text,
+            };
+            shredder.push(&system, tape.parse(text.as_bytes()).unwrap()).unwrap();
+        }
+        let batch = shredder.finish().unwrap();
+        let schema = Layout::new(type_id).adopt(batch.schema_ref()).unwrap().schema;
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("old.parquet"), dir.path().join("new.parquet"));
+        write_file(&old, type_id, &schema, [&batch], &Keys::none()).unwrap();
+        // The first rows of the second row group. Their neighbour is the last row of the first one.
+        let erased = [
+            ROW_GROUP_ROWS as u64,
+            ROW_GROUP_ROWS as u64 + 1,
+            ROW_GROUP_ROWS as u64 + 7,
+        ];
+        let written = rewrite(&old, &new, type_id, (rows as u64, &erased), &Keys::none()).unwrap();
+
+        assert_eq!(written.rows, rows as u64);
+        verify_checksums(&new, &Keys::none()).unwrap();
+        let (before, after) = (all(&old), all(&new));
+        let texts = |batch: &RecordBatch, name: &str| -> Vec<String> {
+            let column = batch.column_by_name(name).unwrap().as_string::<i32>().iter();
+            column.map(|text| text.unwrap_or_default().to_owned()).collect()
+        };
+        let (ids, resources) = (texts(&after, "id"), texts(&after, "resource"));
+        assert!(ids.is_sorted());
+        assert_eq!(ids[ROW_GROUP_ROWS], format!("{:06}!", ROW_GROUP_ROWS - 1));
+        let owners = after.column_by_name("owner").unwrap().as_primitive::<Int64Type>();
+        assert_eq!(owners.value(ROW_GROUP_ROWS), (ROW_GROUP_ROWS as i64 - 1) / 100);
+        let first = ROW_GROUP_ROWS;
+        for blank in [first, first + 1, first + 7] {
+            assert_eq!(resources[blank], "{}");
+        }
+        for (from, to) in [(0, first), (first + 2, first + 7), (first + 8, rows)] {
+            assert_eq!(after.slice(from, to - from), before.slice(from, to - from));
+        }
+        // The pages of the first row group are the same bytes.
+        let file = CheckedFile::open(&old, &Keys::none()).unwrap().rows(&old).unwrap();
+        let pages = file
+            .metadata()
+            .row_group(0)
+            .columns()
+            .iter()
+            .map(|column| column.byte_range());
+        let end = pages.map(|(start, length)| start + length).max().unwrap() as usize;
+        let (old, new) = (std::fs::read(&old).unwrap(), std::fs::read(&new).unwrap());
+        assert_eq!(old[..end], new[..end]);
+    }
 }

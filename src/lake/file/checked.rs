@@ -12,6 +12,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::checksums::Checksums;
 use super::guard::{Guard, Guarded};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
@@ -66,6 +67,14 @@ impl CheckedFile {
     /// Returns the key that seals the file. `None` if it is clear.
     pub(in crate::lake) fn key(&self) -> Option<&FileKey> {
         self.0.guarded.sealed.as_ref().map(|(key, _)| key)
+    }
+
+    /// Returns the checksums of the pages. `None` if the file is sealed or has none.
+    pub(super) fn checksums(&self) -> Option<&Checksums> {
+        match &self.0.guarded.guard {
+            Guard::Sums(sums) => Some(sums),
+            _ => None,
+        }
     }
 
     /// Whether damage is detected when a page is read. `false` for a clear file without checksums.

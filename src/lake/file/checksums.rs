@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -53,6 +54,11 @@ impl PageSums {
     /// Returns the end of the last page, if there are no gaps between pages.
     pub(super) fn end(&self) -> u64 {
         FIRST_PAGE + self.lock().iter().map(|(length, _)| u64::from(*length)).sum::<u64>()
+    }
+
+    /// Adds pages that are copied from another file, with their lengths and checksums.
+    pub(super) fn extend(&self, pages: impl Iterator<Item = (u32, u32)>) {
+        self.lock().extend(pages);
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(u32, u32)>> {
@@ -243,6 +249,13 @@ impl Checksums {
     pub(in crate::lake) fn page_of(&self, byte: u64) -> Option<usize> {
         let at = self.starts.partition_point(|start| *start <= byte).checked_sub(1)?;
         (at < self.len()).then_some(at)
+    }
+
+    /// Returns the lengths and checksums of the pages that begin in this range of bytes.
+    pub(super) fn within(&self, range: Range<u64>) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let begins = |byte| self.starts[..self.len()].partition_point(|start| *start < byte);
+        let pages = begins(range.start)..begins(range.end);
+        pages.map(|at| (self.page(at).1 as u32, self.sums[at]))
     }
 
     /// Returns `length` bytes from `start` on. Calls `read` for the complete pages that contain them, and verifies

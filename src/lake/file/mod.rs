@@ -8,6 +8,7 @@ mod adapt;
 mod checked;
 mod checksums;
 mod digest;
+mod groups;
 mod guard;
 mod properties;
 mod verify;

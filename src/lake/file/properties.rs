@@ -17,7 +17,7 @@ pub const RESOURCE_TYPE_KEY: &str = "tabularium.resource_type";
 /// The maximum number of rows in a row group.
 pub(in crate::lake) const ROW_GROUP_ROWS: usize = 32_768;
 /// The approximate maximum of encoded bytes in a row group.
-const ROW_GROUP_BYTES: usize = 64 << 20;
+pub(super) const ROW_GROUP_BYTES: usize = 64 << 20;
 /// The number of rows in a data page. A page is the unit that a page index can skip.
 pub(in crate::lake) const PAGE_ROWS: usize = 1_024;
 /// The bytes of resource text in a data page. To read one resource, a reader must read such a page.

@@ -1,7 +1,9 @@
 //! Writes a data file and collects the facts that the catalog records about it.
 
 use super::adapt::adapt;
+use super::checked::CheckedFile;
 use super::checksums::{PageSums, seal, unsealed};
+use super::groups::RowGroups;
 use super::properties::properties;
 use crate::columns::layout::field_id;
 use crate::fhir::TypeId;
@@ -14,6 +16,8 @@ use arrow::compute::kernels::aggregate::{max, min};
 use arrow::datatypes::{ArrowPrimitiveType, Int64Type, SchemaRef, TimestampMicrosecondType};
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::statistics::Statistics;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::RangeInclusive;
@@ -26,7 +30,7 @@ use std::sync::Arc;
 pub struct FileWriter {
     path: PathBuf,
     schema: SchemaRef,
-    writer: ArrowWriter<File>,
+    groups: RowGroups,
     sums: PageSums,
     /// The key that seals the file. `None` if it is clear.
     key: Option<FileKey>,
@@ -65,10 +69,11 @@ impl FileWriter {
             options = options.with_page_store_factory(Arc::new(sums.clone()));
         }
         let writer = ArrowWriter::try_new_with_options(file, schema.clone(), options).map_err(failed())?;
+        let groups = RowGroups::new(writer, schema.clone()).map_err(failed())?;
         Ok(FileWriter {
             path: path.to_owned(),
             schema: schema.clone(),
-            writer,
+            groups,
             sums,
             key,
             rows: 0,
@@ -85,19 +90,60 @@ impl FileWriter {
             return Ok(());
         }
         let batch = adapt(batch, &self.schema).map_err(LakeError::parquet("write", &self.path))?;
-        self.writer
-            .write(&batch)
+        self.groups
+            .encode(&batch)
             .map_err(LakeError::parquet("write", &self.path))?;
         self.rows += batch.num_rows() as u64;
         for (nulls, column) in self.nulls.iter_mut().zip(batch.columns()) {
             *nulls += column.null_count() as u64;
         }
-        let failed = |column: &str| LakeError::parquet("write", &self.path)(missing(column));
-        widen::<Int64Type>(&mut self.owners, &batch, "owner").ok_or_else(|| failed("owner"))?;
-        widen::<Int64Type>(&mut self.versions, &batch, "version").ok_or_else(|| failed("version"))?;
-        widen::<TimestampMicrosecondType>(&mut self.last_updated, &batch, "last_updated")
-            .ok_or_else(|| failed("last_updated"))?;
+        let facts = Facts::of_batch(&batch).map_err(LakeError::parquet("write", &self.path))?;
+        self.widen(&facts);
         Ok(())
+    }
+
+    /// Copies a row group of another file as it is, without decoding it. `metadata` is that file's footer with its page
+    /// indexes and the encodings of its pages, not as a mask. Returns `false` and copies nothing unless both files are
+    /// clear and have the same columns, and the other one has checksums and statistics.
+    pub(in crate::lake) fn copy_group(
+        &mut self,
+        from: &CheckedFile,
+        metadata: &ParquetMetaData,
+        group: usize,
+    ) -> Result<bool, LakeError> {
+        let copied = metadata.row_group(group);
+        let (None, Some(sums)) = (&self.key, from.checksums()) else {
+            return Ok(false);
+        };
+        // A scan needs the encodings of the pages. A footer that was read without them would lose them.
+        let has_encodings = copied
+            .columns()
+            .iter()
+            .all(|column| column.page_encoding_stats().is_some());
+        let (true, Some((nulls, facts))) = (
+            has_encodings && self.groups.has_leaves_of(metadata),
+            Facts::of_group(&self.schema, copied),
+        ) else {
+            return Ok(false);
+        };
+        // The checksums of the open row group come first.
+        let failed = || LakeError::parquet("write", &self.path);
+        self.groups.end().map_err(failed())?;
+        self.groups.copy(from, metadata, group).map_err(failed())?;
+        for column in copied.columns() {
+            let (start, length) = column.byte_range();
+            self.sums.extend(sums.within(start..start + length));
+        }
+        self.rows += copied.num_rows() as u64;
+        self.nulls.iter_mut().zip(nulls).for_each(|(all, nulls)| *all += nulls);
+        self.widen(&facts);
+        Ok(true)
+    }
+
+    fn widen(&mut self, facts: &Facts) {
+        widen(&mut self.owners, &facts.owners);
+        widen(&mut self.versions, &facts.versions);
+        widen(&mut self.last_updated, &facts.last_updated);
     }
 
     /// Returns the number of rows so far.
@@ -107,7 +153,7 @@ impl FileWriter {
 
     /// Returns the approximate size that the file would have if it ended here.
     pub fn bytes(&self) -> u64 {
-        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+        (self.groups.bytes_written() + self.groups.bytes_to_come()) as u64
     }
 
     /// Finishes the file, which must have at least one row. The commit makes the file durable.
@@ -115,7 +161,7 @@ impl FileWriter {
         let FileWriter {
             path,
             schema,
-            writer,
+            groups,
             sums,
             key,
             rows,
@@ -125,8 +171,8 @@ impl FileWriter {
             last_updated,
         } = self;
         let mut file = match key {
-            Some(_) => writer.into_inner().map_err(LakeError::parquet("write", &path))?,
-            None => summed(writer, &sums, &path)?,
+            Some(_) => groups.into_inner().map_err(LakeError::parquet("write", &path))?,
+            None => summed(groups, &sums, &path)?,
         };
         let (Some(owners), Some(versions), Some(last_updated)) = (owners, versions, last_updated) else {
             return Err(LakeError::parquet("write", &path)(ParquetError::General(
@@ -154,19 +200,19 @@ impl FileWriter {
 }
 
 /// Finishes a clear file: writes the checksums of its pages, the footer, and the checksum of these bytes.
-fn summed(mut writer: ArrowWriter<File>, sums: &PageSums, path: &Path) -> Result<File, LakeError> {
-    writer.flush().map_err(LakeError::parquet("write", path))?;
-    let start = writer.bytes_written() as u64;
+fn summed(mut groups: RowGroups, sums: &PageSums, path: &Path) -> Result<File, LakeError> {
+    groups.end().map_err(LakeError::parquet("write", path))?;
+    let start = groups.bytes_written() as u64;
     if sums.end() != start {
         return Err(LakeError::parquet("write", path)(ParquetError::General(
             "its pages are not where their checksums say".to_owned(),
         )));
     }
-    writer
+    groups
         .write_all(&sums.section())
         .map_err(LakeError::io("write", path))?;
-    writer.append_key_value_metadata(unsealed(start));
-    let file = writer.into_inner().map_err(LakeError::parquet("write", path))?;
+    groups.append_key_value_metadata(unsealed(start));
+    let file = groups.into_inner().map_err(LakeError::parquet("write", path))?;
     seal(&file, start).map_err(LakeError::io("write", path))?;
     Ok(file)
 }
@@ -217,20 +263,71 @@ fn leaves(data_type: &arrow::datatypes::DataType) -> usize {
     }
 }
 
-/// Extends the range to the batch's values. Returns `None` if there is no such column or it has no value.
-fn widen<T: ArrowPrimitiveType<Native = i64>>(
-    range: &mut Option<RangeInclusive<i64>>,
+/// The bounds of rows that the catalog records.
+struct Facts {
+    owners: RangeInclusive<i64>,
+    versions: RangeInclusive<i64>,
+    last_updated: RangeInclusive<i64>,
+}
+
+impl Facts {
+    /// Returns the facts of a batch that has a row.
+    fn of_batch(batch: &RecordBatch) -> Result<Facts, ParquetError> {
+        Ok(Facts {
+            owners: bounds::<Int64Type>(batch, "owner")?,
+            versions: bounds::<Int64Type>(batch, "version")?,
+            last_updated: bounds::<TimestampMicrosecondType>(batch, "last_updated")?,
+        })
+    }
+
+    /// Returns the nulls of each column of a row group, and its facts, from its footer. `None` if the footer lacks
+    /// some.
+    fn of_group(schema: &SchemaRef, group: &RowGroupMetaData) -> Option<(Vec<u64>, Facts)> {
+        let bounds = |name: &str| match group.column(leaf_index(schema, name)?).statistics()? {
+            Statistics::Int64(values) => Some(*values.min_opt()?..=*values.max_opt()?),
+            _ => None,
+        };
+        let mut leaf = 0;
+        let nulls = schema.fields().iter().map(|field| {
+            let column = group.column(leaf);
+            leaf += leaves(field.data_type());
+            // A row without the column has one entry of definition level zero in each leaf.
+            match column.definition_level_histogram() {
+                _ if !field.is_nullable() => Some(0),
+                Some(levels) => u64::try_from(*levels.values().first()?).ok(),
+                None if column.column_descr().max_def_level() == 1 => column.statistics()?.null_count_opt(),
+                None => None,
+            }
+        });
+        let facts = Facts {
+            owners: bounds("owner")?,
+            versions: bounds("version")?,
+            last_updated: bounds("last_updated")?,
+        };
+        Some((nulls.collect::<Option<_>>()?, facts))
+    }
+}
+
+/// Returns the lowest and the highest value of a column. Fails if there is no such column or if it has no value.
+fn bounds<T: ArrowPrimitiveType<Native = i64>>(
     batch: &RecordBatch,
     column: &str,
-) -> Option<()> {
-    let values = batch.column_by_name(column)?.as_primitive_opt::<T>()?;
-    let (mut low, mut high) = (min(values)?, max(values)?);
+) -> Result<RangeInclusive<i64>, ParquetError> {
+    let values = batch
+        .column_by_name(column)
+        .and_then(|values| values.as_primitive_opt::<T>());
+    let range = values.and_then(|values| Some(min(values)?..=max(values)?));
+    range.ok_or_else(|| missing(column))
+}
+
+/// Extends a range to another one.
+fn widen(range: &mut Option<RangeInclusive<i64>>, more: &RangeInclusive<i64>) {
+    let (mut low, mut high) = (*more.start(), *more.end());
     if let Some(range) = range {
         low = low.min(*range.start());
         high = high.max(*range.end());
     }
     *range = Some(low..=high);
-    Some(())
 }
 
 fn missing(column: &str) -> ParquetError {
@@ -315,6 +412,72 @@ mod tests {
         let expected =
             concat_batches(&schema, &[adapt(&one, &schema).unwrap(), adapt(&two, &schema).unwrap()]).unwrap();
         assert_eq!(read.columns(), expected.columns());
+    }
+
+    #[test]
+    fn a_copied_row_group_is_the_same() {
+        let type_id = facts().lookup("Observation").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (dir.path().join("one.parquet"), dir.path().join("two.parquet"));
+        let batch = |range: std::ops::Range<i64>| {
+            observations(range, |at| match at % 3 {
+                0 => "{}".to_owned(),
+                1 => format!(r#"{{"code":{{"coding":[{{"code":"c{at}"}},{{"display":"d"}}]}},"status":"final"}}"#),
+                _ => format!(r#"{{"valueQuantity":{{"value":{at}.5}},"category":[],"note":[{{"text":"{at}"}}]}}"#),
+            })
+        };
+        let batches = [batch(0..1500), batch(1500..1600), batch(1600..4000)];
+        let union = union_schema(type_id, batches.iter().map(|batch| batch.schema_ref().as_ref())).unwrap();
+        let schema = Layout::new(type_id).adopt(&union).unwrap().schema;
+        let mut writer = FileWriter::create(&one, type_id, &schema, 4000, &Keys::none()).unwrap();
+        for batch in &batches {
+            writer.write(batch).unwrap();
+            writer.groups.end().unwrap();
+        }
+        let first = writer.finish().unwrap();
+
+        let file = CheckedFile::open(&one, &Keys::none()).unwrap();
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        let masked = file.metadata(&one, options.clone()).unwrap();
+        let metadata = file.metadata(&one, options.with_encoding_stats_as_mask(false)).unwrap();
+        let mut writer = FileWriter::create(&two, type_id, metadata.schema(), 4000, &Keys::none()).unwrap();
+        assert!(!writer.copy_group(&file, masked.metadata(), 0).unwrap());
+        for group in 0..3 {
+            assert!(writer.copy_group(&file, metadata.metadata(), group).unwrap());
+        }
+        let second = writer.finish().unwrap();
+        // The pages are the same bytes. The footers mean the same; the Parquet library does not copy deprecated bounds.
+        let copy = CheckedFile::open(&two, &Keys::none()).unwrap();
+        let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
+        let copied = copy.metadata(&two, options.with_encoding_stats_as_mask(false)).unwrap();
+        let (metadata, copied) = (metadata.metadata(), copied.metadata());
+        assert!(metadata.row_groups() == copied.row_groups());
+        assert!(metadata.column_index() == copied.column_index() && metadata.offset_index() == copied.offset_index());
+        let chunks = metadata.row_groups().iter().flat_map(|group| group.columns());
+        let end = chunks
+            .map(|column| column.byte_range())
+            .map(|(start, length)| start + length);
+        let end = end.max().unwrap() as usize;
+        let (one, two) = (std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap());
+        assert!(one[..end] == two[..end]);
+        copy.check_pages().unwrap();
+        let nulls = |written: &WrittenFile| -> Vec<(i32, u64)> {
+            written.columns.iter().map(|column| (column.id, column.nulls)).collect()
+        };
+        assert_eq!(nulls(&first), nulls(&second));
+        assert_eq!(
+            (first.rows, first.owners, first.versions, first.last_updated),
+            (second.rows, second.owners, second.versions, second.last_updated)
+        );
+
+        // A file with other columns is not copied.
+        let schema = Layout::new(type_id).adopt(batches[0].schema_ref()).unwrap().schema;
+        let other = dir.path().join("three.parquet");
+        let narrow = schema
+            .project(&(0..schema.fields().len() - 1).collect::<Vec<_>>())
+            .unwrap();
+        let mut writer = FileWriter::create(&other, type_id, &Arc::new(narrow), 4000, &Keys::none()).unwrap();
+        assert!(!writer.copy_group(&file, metadata, 0).unwrap());
     }
 
     #[test]
