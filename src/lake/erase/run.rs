@@ -1,6 +1,7 @@
 //! Carries out erasures. It records them, rewrites every file that any snapshot reaches, exchanges the files, and
 //! removes the old ones.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,10 +20,11 @@ use crate::lake::erase::ledger;
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::snapshot::{Snapshot, TableSnapshot};
+use crate::parallel;
 
-/// The size of new files, in bytes, after which they replace the old ones. Until then the disk needs that much more
-/// space, and a kill may lose that much work.
-pub(super) const AT_ONCE: u64 = 256 << 20;
+/// The size of new files, in bytes, after which they replace the old ones. Files of about this size are also rewritten
+/// at a time. So the disk needs up to about twice as much more space, and a kill may lose that much work.
+pub(super) const AT_ONCE: u64 = 1 << 30;
 
 impl Erased {
     fn add(&mut self, found: &Found) {
@@ -345,21 +347,43 @@ impl LakeWriter {
             identifiers: &identifiers,
             numbers: &numbers,
         };
-        let mut work = Work::default();
+        let mut reached = Vec::new();
         for table in snapshot.tables.values() {
             let of_mode = || pending.iter().filter(|erasure| erasure.scope.mode == table.mode);
-            let reached = catalog::reached(&self.connection, table.table_id, |file, owners| {
+            let files = catalog::reached(&self.connection, table.table_id, |file, owners| {
                 of_mode().any(|erasure| erasure.may_reach(file, owners))
             })?;
-            for file in reached {
+            reached.extend(files.into_iter().map(|file| {
                 let may_reach = |erasure: &&Erasure| erasure.may_reach(file.id, &file.owners);
                 let erasures: Vec<&Erasure> = of_mode().map(|erasure| &**erasure).filter(may_reach).collect();
-                let oldest = catalog::oldest_snapshot(&self.connection)?;
-                let mut made = prepare(&folder, table, &file, &erasures, (&wanted, oldest));
+                let bytes = std::fs::metadata(self.path(table, &file)).map_or(0, |file| file.len());
+                (table, file, erasures, bytes)
+            }));
+        }
+        let mut work = Work::default();
+        let mut rest = reached.as_slice();
+        while !rest.is_empty() {
+            // Files of about `at_once` bytes are rewritten at the same time, the largest ones first.
+            let mut bytes = 0;
+            let is_within = |(at, (.., size)): &(usize, &(_, _, _, u64))| {
+                bytes += *size;
+                *at == 0 || bytes <= at_once
+            };
+            let count = rest.iter().enumerate().take_while(is_within).count();
+            let (some, others) = rest.split_at(count);
+            rest = others;
+            let mut some: Vec<_> = some.iter().collect();
+            some.sort_by_key(|(.., bytes)| Reverse(*bytes));
+            let oldest = catalog::oldest_snapshot(&self.connection)?;
+            let all_made = parallel::map(&some, parallel::processors(), |(table, file, erasures, _)| {
+                prepare(&folder, table, file, erasures, (&wanted, oldest))
+            });
+            for ((table, file, erasures, _), mut made) in some.into_iter().zip(all_made) {
                 let no_room = matches!(&made, Err(Hindrance::Error(error)) if error.is_of_writing());
                 if no_room && !work.exchanges.is_empty() {
                     self.exchange(std::mem::take(&mut work), &[], &[], progress)?;
-                    made = prepare(&folder, table, &file, &erasures, (&wanted, oldest));
+                    let oldest = catalog::oldest_snapshot(&self.connection)?;
+                    made = prepare(&folder, table, file, erasures, (&wanted, oldest));
                 }
                 match made {
                     Ok(Some(prepared)) => work.add(prepared),
@@ -368,7 +392,7 @@ impl LakeWriter {
                         tracing::warn!(file = %file.name, "a data file is missing; nothing is left in it to erase");
                     }
                     Err(Hindrance::Error(error)) => {
-                        let path = self.path(table, &file);
+                        let path = self.path(table, file);
                         let left = format!("{} ({})", path.display(), reasons(&error));
                         for erasure in erasures {
                             progress.hindered.insert(erasure.id);
@@ -376,9 +400,9 @@ impl LakeWriter {
                         }
                     }
                 }
-                if work.bytes > at_once {
-                    self.exchange(std::mem::take(&mut work), &[], &[], progress)?;
-                }
+            }
+            if work.bytes > at_once {
+                self.exchange(std::mem::take(&mut work), &[], &[], progress)?;
             }
         }
         let ids = pending.iter().map(|erasure| erasure.id);

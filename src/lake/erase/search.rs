@@ -6,7 +6,9 @@ use std::path::Path;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::DataType;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::basic::Type;
 use parquet::file::metadata::PageIndexPolicy;
 use rustc_hash::FxHashMap;
 
@@ -40,6 +42,10 @@ pub(super) fn search_file(
     let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
     let rows = (BATCH_BYTES / heaviest.unwrap_or(1).max(1)).clamp(1, 1_024) as usize;
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata).with_batch_size(rows);
+    let leaves = reader.parquet_schema().columns().iter().enumerate();
+    let texts = leaves.filter(|(_, leaf)| leaf.physical_type() == Type::BYTE_ARRAY);
+    let texts = ProjectionMask::leaves(reader.parquet_schema(), texts.map(|(leaf, _)| leaf));
+    let reader = reader.with_projection(texts);
     let mut applications: Vec<&str> = asked.iter().map(|(application, _)| *application).collect();
     applications.sort_unstable();
     applications.dedup();
