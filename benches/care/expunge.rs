@@ -1,5 +1,5 @@
-//! `$expunge` over HTTP, by a server in this process: the response, after which the person's rows are hidden, and the
-//! erasure that follows.
+//! `$expunge` over HTTP, by a server in this process: the response, after which the person's rows are hidden and their
+//! health card is revoked, and the erasure that follows.
 //!
 //! `TABULARIUM_BENCH_LAKE` names another data folder than the sample's. People are erased from it.
 
@@ -29,6 +29,9 @@ use crate::sample::Sample;
 
 /// The maximum number of people erased from a lake.
 const PEOPLE: usize = 150;
+/// The request for a health card.
+const CARD: &str =
+    r#"{"resourceType":"Parameters","parameter":[{"name":"credentialType","valueUri":"Patient/$everything"}]}"#;
 
 /// A served lake and its people.
 struct Served {
@@ -44,6 +47,8 @@ struct Served {
 /// The times of one `$expunge`.
 struct Took {
     answer: Duration,
+    /// The time from the request until the revocation list names the person's health card.
+    revoked: Duration,
     /// The time until the last byte is gone and the receipt is signed.
     erasure: Duration,
     files: u64,
@@ -70,6 +75,9 @@ pub(super) fn benches(criterion: &mut Criterion, sample: &Sample) {
         };
         group.bench_function(format!("answer/{kind}"), |bench| {
             bench.iter_custom(|times| (0..times).map(|_| next(|took| took.answer)).sum());
+        });
+        group.bench_function(format!("revoked/{kind}"), |bench| {
+            bench.iter_custom(|times| (0..times).map(|_| next(|took| took.revoked)).sum());
         });
         group.bench_function(format!("erasure/{kind}"), |bench| {
             bench.iter_custom(|times| (0..times).map(|_| next(|took| took.erasure)).sum());
@@ -137,16 +145,30 @@ impl Served {
         }
     }
 
-    /// Requests the erasure of the next person, checks that their rows are hidden, and waits for the erasure.
+    /// Issues a health card to the next person and requests their erasure. Checks that the rows are hidden and the card
+    /// is revoked, and waits for the erasure.
     fn expunge(&mut self) -> Took {
         let person = self.people.next().unwrap();
         let of_patient = self.tokens.for_patient(LOCAL_APPLICATION, Mode::Live, &person).unwrap();
         let of_application = self.tokens.for_application(LOCAL_APPLICATION, Mode::Live).unwrap();
         let path = format!("/fhir/Patient/{person}");
-        assert_eq!(self.ask("GET", &path, &of_application.token).0, 200);
-        let (status, answer) = self.ask("POST", &format!("{path}/$expunge"), &of_patient.token);
+        assert_eq!(self.ask("GET", &path, &of_application.token, "").0, 200);
+        let card = format!("{path}/$health-cards-issue");
+        assert_eq!(self.ask("POST", &card, &of_patient.token, CARD).0, 200);
+        let (lists, listed) = self.revocations();
+        let begun = Instant::now();
+        let (status, answer, _) = self.ask("POST", &format!("{path}/$expunge"), &of_patient.token, "");
         assert_eq!(status, 200);
-        assert_eq!(self.ask("GET", &path, &of_application.token).0, 404, "hidden at once");
+        let answered = begun.elapsed();
+        let begun = Instant::now();
+        let now_listed: usize = lists.iter().map(|list| self.listed(list)).sum();
+        let revoked = answered + begun.elapsed();
+        assert_eq!(now_listed, listed + 1, "revoked at once");
+        assert_eq!(
+            self.ask("GET", &path, &of_application.token, "").0,
+            404,
+            "hidden at once"
+        );
         let rules = Normalization {
             knowledge: Knowledge::default(),
             today: Day(0),
@@ -161,6 +183,7 @@ impl Served {
         let after = self.files();
         Took {
             answer,
+            revoked,
             erasure,
             files: before.iter().filter(|file| !after.contains(file)).count() as u64,
         }
@@ -172,19 +195,43 @@ impl Served {
         files.map(|file| file.path.clone()).collect()
     }
 
-    /// The status of a response, and the time until it is complete.
-    fn ask(&self, method: &str, path: &str, token: &str) -> (u16, Duration) {
+    /// The paths of the revocation lists of health cards, and the number of cards in them.
+    fn revocations(&self) -> (Vec<String>, usize) {
+        let keys = self.json("/health-cards/.well-known/jwks.json");
+        let keys = keys["keys"].as_array().unwrap().iter();
+        let path = |key: &Value| format!("/health-cards/.well-known/crl/{}.json", key["kid"].as_str().unwrap());
+        let lists: Vec<String> = keys.map(path).collect();
+        let listed = lists.iter().map(|list| self.listed(list)).sum();
+        (lists, listed)
+    }
+
+    /// The number of cards in a revocation list.
+    fn listed(&self, list: &str) -> usize {
+        self.json(list)["rids"].as_array().map_or(0, Vec::len)
+    }
+
+    fn json(&self, path: &str) -> Value {
+        serde_json::from_slice(&self.ask("GET", path, "", "").2).unwrap_or_default()
+    }
+
+    /// The status of a response, the time until it is complete, and its body.
+    fn ask(&self, method: &str, path: &str, token: &str, body: &str) -> (u16, Duration, Vec<u8>) {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_nodelay(true).unwrap();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\nContent-Type: application/fhir+json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
         );
         let begun = Instant::now();
         stream.write_all(request.as_bytes()).unwrap();
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
-        reader.read_to_end(&mut Vec::new()).unwrap();
-        (line.split(' ').nth(1).unwrap().parse().unwrap(), begun.elapsed())
+        let mut answer = Vec::new();
+        reader.read_to_end(&mut answer).unwrap();
+        let took = begun.elapsed();
+        let head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+        let status = line.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, took, answer.split_off(head + 4))
     }
 }
