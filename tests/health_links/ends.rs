@@ -115,6 +115,19 @@ fn a_revoked_consent_takes_its_links_along() {
 }
 
 #[test]
+fn a_revocation_over_the_link_api_leaves_no_bytes_of_a_link() {
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let (finished, token) = connected(&server, &app, Flow::of(&app));
+    let link = Link::of(&server, &link(&server, &token, &json!({})));
+    let file = file(&server, &link);
+    assert!(is_on_disk(&server, &file));
+    server.store.revoke_links(&finished.consent).unwrap();
+    assert!(!is_on_disk(&server, &file), "the file is still there");
+    assert_eq!(over(&link.manifest(&server, &json!({}))), never(&server));
+}
+
+#[test]
 fn an_expunge_ends_links_and_cards() {
     let server = server();
     let token = server.patient_token("anna");

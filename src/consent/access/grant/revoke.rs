@@ -37,6 +37,7 @@ impl Store {
             Ok(revoked)
         })?;
         self.take_up_revocations()?;
+        self.health_links().wipe_ended()?;
         self.jobs_changed();
         Ok(revoked)
     }
