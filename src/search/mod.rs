@@ -30,6 +30,6 @@ pub(crate) use parameters::result::shortened;
 pub use parameters::result::{DEFAULT_COUNT, MAX_COUNT};
 pub use record::page::{Gathered, RecordPage};
 pub use record::request::{Extent, Member, RecordRequest};
-pub use run::explanation::{Explanation, Form};
+pub use run::explain::explanation::{Explanation, Form};
 pub use run::single_type::Request;
 pub use run::system::SystemRequest;

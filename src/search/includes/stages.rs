@@ -13,7 +13,7 @@ use super::super::SearchError;
 use super::super::bundle::fetch;
 use super::super::bundle::page::Entry;
 use super::super::engine::Engine;
-use super::super::run::trace::Trace;
+use super::super::run::explain::trace::Trace;
 use super::by_id::ById;
 use super::include::Include;
 use super::included::{self, Included, Source, Sources};

@@ -15,7 +15,7 @@ use super::super::criteria::targets;
 use super::super::engine::Engine;
 use super::super::parameters::parameter::{Compiled, Reading};
 use super::super::parameters::query::Query;
-use super::super::run::trace::Trace;
+use super::super::run::explain::trace::Trace;
 use crate::fhir::storage::{LeafSet, root_column};
 use crate::lake::scan::ScopedTable;
 

@@ -14,7 +14,7 @@ use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::parameters::query::Query;
 use super::super::run::contained;
-use super::super::run::trace::Trace;
+use super::super::run::explain::trace::Trace;
 use super::binding::is_of_people;
 use super::join::{Ran, values};
 use super::join_side::{ThisSide, refers_to};

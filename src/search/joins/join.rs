@@ -18,7 +18,7 @@ use super::super::criteria::matcher::Matcher;
 use super::super::engine::Engine;
 use super::super::parameters::parameter::Compiled;
 use super::super::run::contained;
-use super::super::run::trace::Trace;
+use super::super::run::explain::trace::Trace;
 use super::join_side::{ThisSide, criterion, reach, refers_to};
 use super::other::{Other, bounded};
 use crate::columns::conditions::IdSet;

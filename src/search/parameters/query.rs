@@ -13,7 +13,7 @@ use super::super::includes::include::Include;
 use super::super::joins::binding::Filed;
 use super::super::paging::page_token;
 use super::super::paging::page_token::{PagePosition, Side};
-use super::super::run::trace::Trace;
+use super::super::run::explain::trace::Trace;
 use super::contained::{Contained, Which};
 use super::parameter::{Compiled, Programs, Reading};
 use super::raw::{Handling, RawParameter, refuse_modifier, written};

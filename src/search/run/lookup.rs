@@ -7,7 +7,7 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 
 use super::super::SearchError;
 use super::super::engine::Engine;
-use super::trace::Trace;
+use super::explain::trace::Trace;
 use crate::plan::{Lookup, LookupExec};
 
 impl Engine {

@@ -3,8 +3,7 @@
 
 pub(super) mod contained;
 mod counted;
-mod explain;
-pub(super) mod explanation;
+pub(super) mod explain;
 pub(super) mod lookup;
 pub(super) mod matches;
 pub(super) mod merge;
@@ -17,4 +16,3 @@ pub(super) mod sessions;
 pub(super) mod single_type;
 pub(super) mod sorted;
 pub(super) mod system;
-pub(super) mod trace;

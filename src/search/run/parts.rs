@@ -21,9 +21,10 @@ use super::super::parameters::query::Query;
 use super::super::parameters::result::{Total, invalid};
 use super::super::{MAX_PAGE_BYTES, SearchError};
 use super::contained::{self, Inner};
+use super::explain::explanation;
 use super::merge::{Keyed, Order};
 use super::person_operator::PersonOutput;
-use super::{explanation, population};
+use super::population;
 use crate::lake::scan::{Locator, ScopedTable};
 
 /// The maximum number of matches up to the end of a page, if matches of several parts are merged.

@@ -7,12 +7,12 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::super::SearchError;
 use super::super::engine::Engine;
 use super::super::parameters::contained::Which;
-use super::explanation::Form;
+use super::explain::explanation::Form;
+use super::explain::trace::Trace;
 use super::person_operator::{OnPerson, PersonOutput};
 use super::population;
 use super::single_type::{Opened, Request};
 use super::system::SystemRequest;
-use super::trace::Trace;
 use crate::plan::LookupExec;
 
 impl Engine {

@@ -19,8 +19,8 @@ use super::super::parameters::query::{Query, is_of_page};
 use super::super::parameters::raw::{Handling, RawParameter, written};
 use super::super::parameters::resolver::{Resolver, resource_type};
 use super::super::parameters::result::invalid;
+use super::explain::trace::Trace;
 use super::parts::Part;
-use super::trace::Trace;
 use crate::fhir::{TypeId, facts};
 use crate::lake::Scope;
 

@@ -1,16 +1,19 @@
 //! Searches with an explanation: they give the same answer, with the trace of the search.
 
+pub(in crate::search) mod explanation;
+pub(in crate::search) mod trace;
+
 use bytes::Bytes;
 
+use self::explanation::{Explanation, Form, Part};
+use self::trace::Trace;
 use super::super::SearchError;
 use super::super::criteria::filter;
 use super::super::engine::Engine;
 use super::super::joins::binding::Bound;
 use super::super::parameters::query::{Query, SortKey};
-use super::explanation::{Explanation, Form, Part};
 use super::single_type::Request;
 use super::system::SystemRequest;
-use super::trace::Trace;
 use crate::lake::scan::{Person, ScopedTable};
 
 impl Engine {
