@@ -26,6 +26,9 @@ use crate::parallel;
 /// at a time. So the disk needs up to about twice as much more space, and a kill may lose that much work.
 pub(super) const AT_ONCE: u64 = 1 << 30;
 
+/// The maximum number of files that are rewritten at the same time. Each keeps an encoded row group in memory.
+const FILES_AT_ONCE: usize = 4;
+
 impl Erased {
     fn add(&mut self, found: &Found) {
         *self.resources.entry(found.type_id).or_default() += found.live;
@@ -375,9 +378,11 @@ impl LakeWriter {
             let mut some: Vec<_> = some.iter().collect();
             some.sort_by_key(|(.., bytes)| Reverse(*bytes));
             let oldest = catalog::oldest_snapshot(&self.connection)?;
-            let all_made = parallel::map(&some, parallel::processors(), |(table, file, erasures, _)| {
-                prepare(&folder, table, file, erasures, (&wanted, oldest))
-            });
+            let all_made = parallel::map(
+                &some,
+                parallel::processors().min(FILES_AT_ONCE),
+                |(table, file, erasures, _)| prepare(&folder, table, file, erasures, (&wanted, oldest)),
+            );
             for ((table, file, erasures, _), mut made) in some.into_iter().zip(all_made) {
                 let no_room = matches!(&made, Err(Hindrance::Error(error)) if error.is_of_writing());
                 if no_room && !work.exchanges.is_empty() {
