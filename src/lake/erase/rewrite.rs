@@ -61,10 +61,11 @@ pub(in crate::lake) fn rewrite(
     let mut at = 0u64;
     for group in 0..metadata.metadata().num_row_groups() {
         let end = at + metadata.metadata().row_group(group).num_rows() as u64;
-        let mentioned = erased.partition_point(|row| *row < at)..erased.partition_point(|row| *row < end);
-        if mentioned.is_empty() && writer.copy_group(&file, metadata.metadata(), group)? {
+        let next = erased.partition_point(|row| *row < end);
+        let is_untouched = erased.partition_point(|row| *row < at) == next;
+        if is_untouched && writer.copy_group((old, &file), metadata.metadata(), group)? {
             // A blank row at the start of the next row group copies the last row of this one.
-            if erased.get(mentioned.end) == Some(&end) {
+            if erased.get(next) == Some(&end) {
                 neighbour = neighbour_at(old, &file, &metadata, rows, end as usize - 1)?;
             }
             at = end;
@@ -305,7 +306,15 @@ mod tests {
             .iter()
             .map(|column| column.byte_range());
         let end = pages.map(|(start, length)| start + length).max().unwrap() as usize;
-        let (old, new) = (std::fs::read(&old).unwrap(), std::fs::read(&new).unwrap());
-        assert_eq!(old[..end], new[..end]);
+        let (mut bytes, copy) = (std::fs::read(&old).unwrap(), std::fs::read(&new).unwrap());
+        assert_eq!(bytes[..end], copy[..end]);
+
+        // A damaged page in a copied row group is an error of reading the old file, not of writing the new one.
+        bytes[end - 1] ^= 1;
+        std::fs::write(&old, bytes).unwrap();
+        let again = dir.path().join("again.parquet");
+        let error = rewrite(&old, &again, type_id, (rows as u64, &erased), &Keys::none()).unwrap_err();
+        assert!(!error.is_of_writing(), "{error}");
+        assert!(error.to_string().contains("old.parquet"), "{error}");
     }
 }

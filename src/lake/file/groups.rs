@@ -4,6 +4,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -19,6 +20,7 @@ use parquet::file::writer::SerializedFileWriter;
 
 use super::checked::CheckedFile;
 use super::properties::{ROW_GROUP_BYTES, ROW_GROUP_ROWS};
+use crate::lake::error::LakeError;
 
 /// The row groups of an unfinished file.
 pub(super) struct RowGroups {
@@ -123,37 +125,22 @@ impl RowGroups {
         self.file.schema_descr().columns() == theirs.columns()
     }
 
-    /// Ends the open row group and copies one of another file, which has the same leaves. `metadata` is that file's
-    /// footer with its page indexes. Every copied page is verified.
+    /// Ends the open row group and writes one that consists of these columns, in the order of the leaves. Errors name
+    /// `path`, the file that is written.
     pub(super) fn copy(
         &mut self,
-        from: &CheckedFile,
-        metadata: &ParquetMetaData,
-        group: usize,
-    ) -> Result<(), ParquetError> {
-        self.end()?;
-        let copied = metadata.row_group(group);
-        let mut to = self.file.next_row_group()?;
-        for (leaf, column) in copied.columns().iter().enumerate() {
-            let (start, length) = column.byte_range();
-            let chunk = ColumnChunk {
-                start,
-                bytes: from.get_bytes(start, usize::try_from(length)?)?,
-            };
-            let offsets = metadata.offset_index().and_then(|index| index.get(group)?.get(leaf));
-            let index = metadata.column_index().and_then(|index| index.get(group)?.get(leaf));
-            let index = index.filter(|index| !matches!(index, ColumnIndexMetaData::NONE));
-            let closed = ColumnCloseResult {
-                bytes_written: length,
-                rows_written: copied.num_rows() as u64,
-                metadata: column.clone(),
-                bloom_filter: Sbbf::read_from_column_chunk(column, from)?,
-                column_index: index.cloned(),
-                offset_index: offsets.cloned(),
-            };
-            to.append_column(&chunk, closed)?;
+        columns: impl Iterator<Item = Result<CopiedColumn, LakeError>>,
+        path: &Path,
+    ) -> Result<(), LakeError> {
+        let failed = || LakeError::parquet("write", path);
+        self.end().map_err(failed())?;
+        let mut group = self.file.next_row_group().map_err(failed())?;
+        for column in columns {
+            let CopiedColumn { start, bytes, closed } = column?;
+            let chunk = ColumnChunk { start, bytes };
+            group.append_column(&chunk, closed).map_err(failed())?;
         }
-        to.close()?;
+        group.close().map_err(failed())?;
         Ok(())
     }
 
@@ -181,6 +168,42 @@ impl RowGroups {
     pub(super) fn into_inner(mut self) -> Result<File, ParquetError> {
         self.end()?;
         self.file.into_inner()
+    }
+}
+
+/// A column chunk of another file, with its statistics, page indexes and bloom filter.
+pub(super) struct CopiedColumn {
+    /// The position of the chunk in its file.
+    start: u64,
+    bytes: Bytes,
+    closed: ColumnCloseResult,
+}
+
+impl CopiedColumn {
+    /// Reads a column chunk and verifies its pages. `metadata` is the file's footer with its page indexes.
+    pub(super) fn read(
+        file: &CheckedFile,
+        metadata: &ParquetMetaData,
+        group: usize,
+        leaf: usize,
+    ) -> Result<CopiedColumn, ParquetError> {
+        let column = metadata.row_group(group).column(leaf);
+        let (start, length) = column.byte_range();
+        let offsets = metadata.offset_index().and_then(|index| index.get(group)?.get(leaf));
+        let index = metadata.column_index().and_then(|index| index.get(group)?.get(leaf));
+        let index = index.filter(|index| !matches!(index, ColumnIndexMetaData::NONE));
+        Ok(CopiedColumn {
+            start,
+            bytes: file.get_bytes(start, usize::try_from(length)?)?,
+            closed: ColumnCloseResult {
+                bytes_written: length,
+                rows_written: metadata.row_group(group).num_rows() as u64,
+                metadata: column.clone(),
+                bloom_filter: Sbbf::read_from_column_chunk(column, file)?,
+                column_index: index.cloned(),
+                offset_index: offsets.cloned(),
+            },
+        })
     }
 }
 

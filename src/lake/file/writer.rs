@@ -3,7 +3,7 @@
 use super::adapt::adapt;
 use super::checked::CheckedFile;
 use super::checksums::{PageSums, seal, unsealed};
-use super::groups::RowGroups;
+use super::groups::{CopiedColumn, RowGroups};
 use super::properties::properties;
 use crate::columns::layout::field_id;
 use crate::fhir::TypeId;
@@ -102,12 +102,13 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Copies a row group of another file as it is, without decoding it. `metadata` is that file's footer with its page
-    /// indexes and the encodings of its pages, not as a mask. Returns `false` and copies nothing unless both files are
-    /// clear and have the same columns, and the other one has checksums and statistics.
+    /// Copies a row group of another file, the one at `old`, as it is, without decoding it. `metadata` is that file's
+    /// footer with its page indexes and with the encodings of its pages as a list, not as a mask. Returns `false` and
+    /// copies nothing unless both files are clear and have the same columns, and the other one has checksums and
+    /// statistics.
     pub(in crate::lake) fn copy_group(
         &mut self,
-        from: &CheckedFile,
+        (old, from): (&Path, &CheckedFile),
         metadata: &ParquetMetaData,
         group: usize,
     ) -> Result<bool, LakeError> {
@@ -126,10 +127,8 @@ impl FileWriter {
         ) else {
             return Ok(false);
         };
-        // The checksums of the open row group come first.
-        let failed = || LakeError::parquet("write", &self.path);
-        self.groups.end().map_err(failed())?;
-        self.groups.copy(from, metadata, group).map_err(failed())?;
+        let read = |leaf| CopiedColumn::read(from, metadata, group, leaf).map_err(LakeError::parquet("read", old));
+        self.groups.copy((0..copied.num_columns()).map(read), &self.path)?;
         for column in copied.columns() {
             let (start, length) = column.byte_range();
             self.sums.extend(sums.within(start..start + length));
@@ -418,7 +417,7 @@ mod tests {
     fn a_copied_row_group_is_the_same() {
         let type_id = facts().lookup("Observation").unwrap();
         let dir = tempfile::tempdir().unwrap();
-        let (one, two) = (dir.path().join("one.parquet"), dir.path().join("two.parquet"));
+        let (source, two) = (dir.path().join("one.parquet"), dir.path().join("two.parquet"));
         let batch = |range: std::ops::Range<i64>| {
             observations(range, |at| match at % 3 {
                 0 => "{}".to_owned(),
@@ -429,21 +428,23 @@ mod tests {
         let batches = [batch(0..1500), batch(1500..1600), batch(1600..4000)];
         let union = union_schema(type_id, batches.iter().map(|batch| batch.schema_ref().as_ref())).unwrap();
         let schema = Layout::new(type_id).adopt(&union).unwrap().schema;
-        let mut writer = FileWriter::create(&one, type_id, &schema, 4000, &Keys::none()).unwrap();
+        let mut writer = FileWriter::create(&source, type_id, &schema, 4000, &Keys::none()).unwrap();
         for batch in &batches {
             writer.write(batch).unwrap();
             writer.groups.end().unwrap();
         }
         let first = writer.finish().unwrap();
 
-        let file = CheckedFile::open(&one, &Keys::none()).unwrap();
+        let file = CheckedFile::open(&source, &Keys::none()).unwrap();
         let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Required);
-        let masked = file.metadata(&one, options.clone()).unwrap();
-        let metadata = file.metadata(&one, options.with_encoding_stats_as_mask(false)).unwrap();
+        let masked = file.metadata(&source, options.clone()).unwrap();
+        let metadata = file
+            .metadata(&source, options.with_encoding_stats_as_mask(false))
+            .unwrap();
         let mut writer = FileWriter::create(&two, type_id, metadata.schema(), 4000, &Keys::none()).unwrap();
-        assert!(!writer.copy_group(&file, masked.metadata(), 0).unwrap());
+        assert!(!writer.copy_group((&source, &file), masked.metadata(), 0).unwrap());
         for group in 0..3 {
-            assert!(writer.copy_group(&file, metadata.metadata(), group).unwrap());
+            assert!(writer.copy_group((&source, &file), metadata.metadata(), group).unwrap());
         }
         let second = writer.finish().unwrap();
         // The pages are the same bytes. The footers mean the same; the Parquet library does not copy deprecated bounds.
@@ -458,7 +459,7 @@ mod tests {
             .map(|column| column.byte_range())
             .map(|(start, length)| start + length);
         let end = end.max().unwrap() as usize;
-        let (one, two) = (std::fs::read(&one).unwrap(), std::fs::read(&two).unwrap());
+        let (one, two) = (std::fs::read(&source).unwrap(), std::fs::read(&two).unwrap());
         assert!(one[..end] == two[..end]);
         copy.check_pages().unwrap();
         let nulls = |written: &WrittenFile| -> Vec<(i32, u64)> {
@@ -477,7 +478,7 @@ mod tests {
             .project(&(0..schema.fields().len() - 1).collect::<Vec<_>>())
             .unwrap();
         let mut writer = FileWriter::create(&other, type_id, &Arc::new(narrow), 4000, &Keys::none()).unwrap();
-        assert!(!writer.copy_group(&file, metadata, 0).unwrap());
+        assert!(!writer.copy_group((&source, &file), metadata, 0).unwrap());
     }
 
     #[test]
