@@ -21,7 +21,7 @@ pub type Rules<'r> = &'r dyn Fn(&Path) -> Result<Normalization, String>;
 /// The result of repeated erasures.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Applied {
-    /// Whether the erasures were repeated in the lake. In a sealed lake that needs the lake's keys.
+    /// Whether the erasures were repeated in the lake. It is `false` for a sealed lake whose keys are not there.
     pub(super) in_lake: bool,
     /// The number of owners with erased rows or attachments.
     pub(super) owners: u64,
@@ -58,9 +58,9 @@ pub(super) fn apply(
     let mut applied = Applied::default();
     ledger.enter_pending(dir)?;
     if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
-        // The keys of this sealed lake are not there, so its files cannot be rewritten. Somebody may have a copy of
-        // the keys from before the erasure. So the lake must not count these erasures as done, and a restore repeats
-        // them.
+        // The keys of this sealed lake are not there, so its files cannot be rewritten. They still have the erased
+        // rows. Somebody may have a copy of the keys from before the erasure. So the lake does not count these
+        // erasures as done, and a restore repeats them.
         applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
         settle_image(dir, None, Some(ledger))?;
         return Ok(applied);

@@ -27,12 +27,12 @@ pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bo
     Ok(())
 }
 
-/// Adds the archived audit lines and the published tables. Call this after [`add_service`]. A line that moves from
-/// the store to an audit file in between is then in both copies. In the other order it could be in neither.
+/// Adds the archived audit lines and the published tables. Call this after [`add_service`]. If a line moves from the
+/// store to an audit file in between, both copies have it. In the other order, it is possible that neither copy has it.
 pub(super) fn add_tables(contents: &mut Contents<'_>, data: &Path) -> Result<(), BackupError> {
     for path in below(&data.join(AUDIT))? {
         let name = format!("{AUDIT}/{}", name(&path));
-        // Audit files only grow, so a file of the same length has the same lines.
+        // Audit files only grow. So if an earlier snapshot has the file with this length, it has the same lines.
         let bytes = std::fs::metadata(&path).map_err(BackupError::io("read", &path))?.len();
         if !contents.take_known(&name, bytes) {
             contents.add_if_there(&path, &name, How::Copy)?;

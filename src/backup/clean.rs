@@ -1,4 +1,4 @@
-//! Removes rows from earlier snapshots that were erased since these snapshots were made.
+//! Removes erased rows from earlier snapshots: the rows that were erased after a snapshot was made.
 //!
 //! For each snapshot it builds a working copy of the data folder and repeats the later erasures in it. Rewritten
 //! files become new files of the snapshot. Files that no snapshot uses any more are removed later. Nobody sees an
@@ -21,16 +21,16 @@ use crate::lake::store::image::{LakeImage, settle_image};
 pub struct Cleaned {
     /// The number of snapshots from which rows or access to rows were removed.
     pub snapshots: u64,
-    /// The ids of snapshots that rely on another ledger. Their later erasures are unknown.
+    /// The ids of snapshots that rely on another ledger. It is unknown what was erased after they were made.
     pub unknown: Vec<String>,
     /// Places where erased bytes may remain, a text for each.
     pub left: Vec<String>,
-    /// The errors of unreadable manifests, a sentence for each. The files of these snapshots are unknown, so no file
-    /// is removed.
+    /// The errors of unreadable manifests, a sentence for each. If there is one, no file is removed from the folder of
+    /// backups, because the files of that snapshot are unknown.
     pub damaged: Vec<String>,
 }
 
-/// Removes from each snapshot the rows that were erased since it was made.
+/// Removes from each snapshot the rows that were erased after the snapshot was made.
 pub(super) fn clean(place: &BackupFolder, ledger: &Ledger, rules: Rules<'_>) -> Result<Cleaned, BackupError> {
     let mut cleaned = Cleaned::default();
     for id in place.ids()? {

@@ -68,7 +68,7 @@ pub enum BackupError {
         path: PathBuf,
         /// The id of the snapshot.
         id: String,
-        /// The files and rows that would be missing.
+        /// The files and rows that would be missing in the restored lake.
         lost: Lost,
     },
     /// The snapshot does not exist.
@@ -76,7 +76,8 @@ pub enum BackupError {
     NoSnapshot {
         /// The folder of backups.
         path: PathBuf,
-        /// The id of the requested snapshot, or `yet` if the newest one was requested and there is none.
+        /// The id of the requested snapshot. If the newest one was requested, it is `yet`, for the message "has no
+        /// snapshot yet".
         wanted: String,
         /// The ids of the existing snapshots.
         known: Vec<String>,

@@ -37,7 +37,7 @@ pub(super) struct Files<'p> {
     place: &'p BackupFolder,
     /// The folders that must be synced.
     touched: BTreeSet<PathBuf>,
-    /// The number of new files. `added_bytes` is their size.
+    /// The number of new files. `added_bytes` is the total size of the new files in bytes.
     pub(super) added: u64,
     pub(super) added_bytes: u64,
 }
@@ -52,7 +52,7 @@ impl<'p> Files<'p> {
         }
     }
 
-    /// Whether the folder has this file with the recorded length.
+    /// Whether the folder of backups has this file, with the length that the manifest records.
     pub(super) fn has(&self, file: &ManifestFile) -> bool {
         let facts = std::fs::metadata(self.place.file(&file.sha256));
         facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
@@ -154,7 +154,8 @@ fn differs(path: &Path, file: &ManifestFile) -> BackupError {
     BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
 }
 
-/// Transfers a file to the path `to`, replacing a file there. Syncs a copy. Returns the file's SHA-256 and length.
+/// Transfers a file to the path `to`, and replaces a file there. If it makes a copy, it syncs the copy. Returns the
+/// file's SHA-256 and length.
 fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
     let _ = std::fs::remove_file(to);
     let named = match how {
@@ -166,7 +167,7 @@ fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupErr
         let mut file = File::open(to).map_err(BackupError::io("read", to))?;
         return pour(&mut file, None).map_err(BackupError::io("read", to));
     }
-    // The link or the rename failed. If a copy succeeds, the reason does not matter.
+    // A copy is wanted, or the link or the rename failed. If the copy succeeds, it does not matter why they failed.
     let mut source = File::open(from).map_err(BackupError::io("read", from))?;
     let mut copied = || -> std::io::Result<(String, u64)> {
         let mut copy = private::options().write(true).create_new(true).open(to)?;

@@ -29,7 +29,7 @@ pub struct Restoring {
     pub snapshot: Option<String>,
     /// The path of the ledger of erasures. By default the path that belongs to the data folder.
     pub erasures: Option<PathBuf>,
-    /// Allows a restore without the ledger. Rows that were erased since the snapshot then come back.
+    /// Allows a restore without the ledger. Rows that were erased after the snapshot then come back.
     pub accept_resurrection: bool,
     /// Copies files even if a hard link is possible.
     pub copy: bool,
@@ -46,15 +46,16 @@ pub struct Restored {
     pub id: String,
     /// The number of restored files.
     pub files: u64,
-    /// The size of these files in bytes.
+    /// The total size of the restored files in bytes.
     pub bytes: u64,
     /// The number of owners whose rows or attachments were erased again.
     pub owners: u64,
     /// The number of consents and authorizations that ended.
     pub ended: u64,
-    /// Whether the restore was made without the ledger. Later erasures are then unknown and were not repeated.
+    /// Whether the restore was made without the ledger. Then the erasures after the snapshot are unknown, and the
+    /// restore did not repeat them.
     pub without_ledger: bool,
-    /// What was left out because its keys were destroyed.
+    /// The files and rows that were left out because the keys of the files were destroyed.
     pub lost: Lost,
     /// Places where erased bytes may remain, a text for each.
     pub left: Vec<String>,
@@ -73,8 +74,8 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     clear(data)?;
     let ledger = match ledger {
         Some(ledger) => {
-            // Later restores of backups of the new folder need the ledger too. If another lake's ledger is already
-            // there, the restore fails here, before it builds anything.
+            // Put a copy of the ledger beside the new folder, because later restores of this folder's backups need
+            // it. If another lake's ledger is already there, the restore fails here, before it builds anything.
             let own = ledger::place(data);
             ledger.carry_to(&own)?;
             Ledger::read(&own)?
@@ -91,7 +92,8 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let restored = match built {
         Ok(restored) => restored,
         Err(error) => {
-            // The unfinished folder is useless. Its keys may open files with rows of people who were erased since.
+            // The unfinished folder is useless. Destroy its keys, because they may open files with rows of people who
+            // were erased after the snapshot.
             if let Err(error) = discard_keys(&building) {
                 tracing::warn!(%error, "keys of an unfinished restore stay");
             }
@@ -104,8 +106,8 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     Ok(restored)
 }
 
-/// Finds the ledger, and checks that it belongs to the backups. Returns `None` if it does not and the caller accepts
-/// a restore without it.
+/// Finds the ledger, and checks that it belongs to the backups. If there is no such ledger, returns `None` if the
+/// caller accepts a restore without it, and otherwise an error.
 fn find_ledger(
     place: &BackupFolder,
     manifest: &Manifest,
@@ -113,7 +115,8 @@ fn find_ledger(
     options: &Restoring,
 ) -> Result<Option<Ledger>, BackupError> {
     let path = options.erasures.clone().unwrap_or_else(|| ledger::place(data));
-    // The newest snapshot may know a later state of the ledger.
+    // Compare the ledger also with the newest manifest, which may record a later state of the ledger. Then an older
+    // copy of the ledger is refused.
     let newest = place.manifest(None).unwrap_or_else(|_| manifest.clone());
     let states = [&manifest.ledger, &newest.ledger];
     let of_same = |ledger: &Ledger| states.iter().all(|state| ledger.goes_on_from(state));
@@ -127,8 +130,8 @@ fn find_ledger(
     Err(BackupError::NoLedger { path, what: refused })
 }
 
-/// Returns the names in the folder except the lock. Returns an error if there are any, unless a killed restore has
-/// left them.
+/// Returns the names of the files and folders in `data`, except the lock. Returns an error if there are any that no
+/// killed restore has left there.
 fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let entries = match std::fs::read_dir(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -152,7 +155,8 @@ fn clear(data: &Path) -> Result<(), BackupError> {
     if left_behind(data)?.is_empty() {
         return Ok(());
     }
-    // These keys may open files with rows of people who were erased since.
+    // Destroy the keys that the killed restore has left. They may open files with rows of people who were erased after
+    // the snapshot.
     discard_keys(&data.join(BUILDING))?;
     discard_keys(data)?;
     let mut names = left_behind(data)?;

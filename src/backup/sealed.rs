@@ -27,7 +27,7 @@ impl SnapshotKeys {
     ) -> Result<Option<SnapshotKeys>, BackupError> {
         let catalog = manifest.files.iter().find(|file| file.path == CATALOG);
         let Some(catalog) = catalog.map(|file| place.file(&file.sha256)) else {
-            // The missing file is reported when the files are laid out.
+            // The manifest names no catalog. The restore reports this later, when it opens the restored lake.
             return Ok(None);
         };
         if !catalog.is_file() || !is_sealed_copy(&catalog)? {
@@ -47,13 +47,13 @@ impl SnapshotKeys {
         }
     }
 
-    /// Puts the keys into a folder with the snapshot's files. Removes the files that the keys do not open from the
-    /// folder and its catalog.
+    /// Puts the keys into a folder with the snapshot's files. Removes the files that the keys do not open, from the
+    /// folder and from its catalog.
     pub(super) fn give_to(&self, dir: &Path) -> Result<(), BackupError> {
         Ok(self.keys.give_to(dir)?)
     }
 
-    /// Deletes rows of `Binary` whose attachments could not be opened. The folder must have a complete lake.
+    /// Deletes the `Binary` rows whose attachments the keys do not open. The folder must have a complete lake.
     pub(super) fn end(&self, dir: &Path) -> Result<(), BackupError> {
         if self.lost.attachments > 0 {
             drop_unattached(dir, &KekSource::default())?;

@@ -1,9 +1,9 @@
 //! Makes a backup: a snapshot of a data folder while other processes read and write the folder.
 //!
-//! It copies the service's store first, then the catalog, then the files that the copied catalog names. If a sync
-//! ended between the first two copies, the restored server runs this sync again. So no sync that the store counts as
-//! finished lacks its records. Data files never change, but an erasure or an expiry may remove one that the copied
-//! catalog names. Then the catalog is copied again.
+//! It copies the service's store first, then the catalog, then the files that the copied catalog names. So if the
+//! copied store counts a sync as finished, the copied lake has the records of this sync. If a sync ended between the
+//! first two copies, the restored server runs it again. Data files never change, but an erasure or an expiry may remove
+//! a file that the copied catalog names. Then the catalog is copied again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Reserved, erasures, record_ledger};
 use crate::lake::{Lake, LakeError};
 
-/// The number of attempts while other processes may write. One more attempt follows under the writer's lock, when
-/// little is left to copy.
+/// The number of attempts during which other processes can write. One more attempt follows under the writer's lock. By
+/// then little remains to be copied.
 const ATTEMPTS: u32 = 5;
 /// How long a backup waits for the writer's lock.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,11 +49,11 @@ pub struct Backed {
     pub id: String,
     /// The number of files in the snapshot.
     pub files: u64,
-    /// The size of these files in bytes.
+    /// The total size of the files in the snapshot in bytes.
     pub bytes: u64,
     /// The number of files that were added to the folder of backups.
     pub added: u64,
-    /// The size of these files in bytes.
+    /// The total size of the files that were added to the folder of backups, in bytes.
     pub added_bytes: u64,
     /// The number of older snapshots that were removed.
     pub removed: u64,
@@ -61,7 +61,7 @@ pub struct Backed {
     pub cleaned: Cleaned,
 }
 
-/// Makes a backup of a data folder, and removes rows from earlier snapshots that were erased since.
+/// Makes a backup of a data folder. Removes from earlier snapshots the rows that were erased later.
 pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Result<Backed, BackupError> {
     refuse_overlap(data, to)?;
     Lake::open(data)?;
@@ -155,7 +155,7 @@ fn attempt_at(
     earlier: &[&Manifest],
 ) -> Result<Option<LakeImage>, BackupError> {
     // Read the count of erasures before the store is copied. A later erasure may be in the copy of the lake and not
-    // in the copy of the store. With the lower count it is repeated in both.
+    // in the copy of the store. The manifest gets the lower count, so a restore repeats this erasure in both copies.
     let before = erasures(data)?;
     add_service(contents, data, !options.without_key)?;
     add_tables(contents, data)?;

@@ -15,7 +15,7 @@ pub struct Verified {
     pub snapshots: u64,
     /// The number of files that the snapshots name. Each was read once.
     pub files: u64,
-    /// The size of these files in bytes, by the manifests.
+    /// The total size of the files that the snapshots name, in bytes, according to the manifests.
     pub bytes: u64,
     /// The faults, a sentence for each.
     pub problems: Vec<String>,
