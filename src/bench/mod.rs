@@ -1,10 +1,10 @@
 //! Measures how fast a FHIR server answers. Requests are drawn from a lake, sent over HTTP, timed and reported.
 //!
-//! Decides which requests are sent: those of mixes, which consist of families of queries. Their parameters are real
-//! ids, codes, people, dates and values of the lake, drawn with a seed. Decides how clients send them: each client has
-//! its own connection, and waits for one answer before it sends the next request. Decides what is reported. The bench
-//! judges answers only by their status and the resource type at their beginning. The only server that it starts is a
-//! child process of the same program.
+//! The bench decides which requests are sent: those of mixes. A mix consists of families of queries. The parameters of
+//! the queries are real ids, codes, people, dates and values of the lake, drawn with a seed. The bench decides how
+//! clients send requests: each client has its own connection, and waits for one answer before it sends the next
+//! request. The bench decides what is reported. It judges answers only by their status and the resource type at their
+//! beginning. The only server that it starts is a child process of the same program.
 
 mod ask;
 mod connect;

@@ -39,7 +39,7 @@ const SOAK_REST: Duration = Duration::from_secs(30);
 /// The settings of a bench.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Numbers of clients. Every family runs with each of them unless its mix says otherwise.
+    /// The numbers of clients. A family runs one time with each number, unless its mix names other numbers.
     pub clients: Vec<usize>,
     /// How long each family runs with each number of clients.
     pub time: Duration,
@@ -47,7 +47,8 @@ pub struct Settings {
     pub warm_up: Duration,
     /// The seed of all draws.
     pub seed: u64,
-    /// The scope of the records to draw from. If the bench starts a server, its tokens have this scope.
+    /// The scope of the records to draw from. If the bench starts a server, it makes tokens for the application and
+    /// mode of this scope.
     pub scope: Arc<Scope>,
 }
 
@@ -84,7 +85,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// Returns a server that this program starts over a lake.
+    /// Returns an [`Asked::Own`] for a lake. The bench starts the server later.
     pub fn own(lake: &Lake) -> Result<Asked, BenchError> {
         Ok(Asked::Own {
             program: std::env::current_exe()?,
@@ -157,8 +158,8 @@ impl Bench {
                 mode,
             });
         }
-        // A family of [`Kind::Once`] needs a server that was just started. The first such family comes first and so
-        // needs no restart.
+        // A family of [`Kind::Once`] needs a server that was just started. So these families come first, because then
+        // the first of them needs no restart.
         plans.sort_by_key(|(_, plan)| plan.kind != Kind::Once);
         self.ask(plans, &mut report, tell)?;
         Ok(report)
@@ -426,8 +427,9 @@ fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: D
     }
 }
 
-/// Returns the error for which the bench must stop after a family without a good answer. A 401 stops it, because the
-/// server refuses the token for every family. If all errors are failed connections, the server has stopped.
+/// Returns the error because of which the bench must stop, if there is one. `errors` are those of a family that got no
+/// good answer. A 401 stops the bench, because the server refuses the token for every family. Failed connections stop
+/// it if there are no other errors, because then the server has stopped.
 fn closed(errors: &[ErrorCount]) -> Option<&ErrorCount> {
     let refused = errors.iter().find(|error| error.status == "401");
     let gone = errors.iter().all(|error| error.status == "connection");
@@ -476,7 +478,8 @@ struct Running<'a> {
     tls: Option<Tls>,
     patients: HashMap<Box<str>, Arc<str>>,
     peak: Option<u64>,
-    /// The base URL in the store when the bench began. The bench's own server overwrites it, so it must be restored.
+    /// The base URL in the store when the bench began, if it had one. The bench's own server overwrites it, so it is
+    /// restored at the end.
     announced: Option<String>,
 }
 
@@ -551,8 +554,8 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Returns the name and version of the server's software. Fails if the server does not answer, or with 401, 403 or
-    /// 404.
+    /// Returns the name and version of the server's software. Fails if the server does not answer, or answers 401, 403
+    /// or 404.
     async fn software(&self) -> Result<(Option<String>, Option<String>), BenchError> {
         let target = self.target()?;
         let token = match &self.bench.asked {
@@ -584,7 +587,7 @@ impl<'a> Running<'a> {
         Ok((software("name"), software("version")))
     }
 
-    /// Stops the server and restores the base URL in the store. Returns the server's peak memory.
+    /// Stops the server. Restores the base URL in the store, if it had one. Returns the server's peak memory.
     fn end(mut self) -> Result<Option<u64>, BenchError> {
         self.stop();
         if let (Asked::Own { store, .. }, Some(announced)) = (&self.bench.asked, &self.announced) {

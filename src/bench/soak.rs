@@ -1,7 +1,7 @@
 //! Changes the lake while a soak sends its requests: other processes import and erase, as an operator would.
 //!
-//! Decides what these processes import and erase, so that the size of the lake stays about the same. They work on a
-//! copy of the lake, which the bench removes when it ends.
+//! This module decides what these processes import and erase, so that the size of the lake stays about the same. The
+//! processes work on a copy of the lake, which is removed at the end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,10 +26,10 @@ const EVERY: Duration = Duration::from_secs(5);
 const IMPORTS: u32 = 60;
 /// The maximum number of changes from one new person to the next. A short soak adds and erases ten people.
 const PERSON_EVERY: u32 = 60;
-/// The number of records that an import changes. They come from a fixed set, whose maximum size follows.
+/// The number of records that an import changes. All imports take them from a fixed set of at most `CHANGING` records.
 const CHANGED: usize = 25;
 const CHANGING: usize = 500;
-/// How long a command is repeated while another process writes, and the pause before each repetition.
+/// How long a command is repeated while another process writes. `PAUSE` is the pause before each repetition.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(200);
 /// The maximum number of points in the curve of memory.
@@ -93,7 +93,7 @@ impl Writer {
             input: lake.folder().path().join("soak.ndjson"),
             mode: scope.mode,
             records: records(lake, scope, seed)?,
-            // The seed differs from that of the bench, so that none of these people are in the lake.
+            // The seed differs from the bench's seed, so that the lake has none of the generated people.
             population: Population::new(seed ^ 0x50a6_50a6, u64::from(u32::MAX)),
             person_every: (steps / 10).clamp(4, PERSON_EVERY),
             counts: counts.clone(),

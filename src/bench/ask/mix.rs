@@ -1,5 +1,5 @@
-//! Mix files: families of queries. Decides the format of the files and the meaning of the names in them. `plan` decides
-//! which values are drawn for the queries.
+//! Mix files: families of queries. This module decides the format of mix files, and the meaning of the names in them.
+//! The module `plan` decides which values are drawn for the queries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -59,16 +59,19 @@ pub(in crate::bench) enum Draw {
     /// All rows, each equally likely.
     #[default]
     Rows,
-    /// A thousand of the rows, drawn once for the bench.
+    /// A thousand of the rows. They are drawn one time and used by all requests of the query.
     WorkingSet,
-    /// The rows of some people, each person equally likely. If the query has a code, only rows whose code the person
-    /// has in 100 to 400 rows; if there are none, all of the people's rows.
+    /// The rows of some people, each person equally likely. If the query has a code, only rows with a code that the
+    /// person has in 100 to 400 rows. If there are no such rows, all of the people's rows.
     People,
-    /// Rows with a code that at least 1% of the rows have, each code equally likely.
+    /// Rows with a code that at least 1% of the rows have, each code equally likely. If there is no such code, rows
+    /// with the most frequent code.
     Common,
-    /// Rows with a code that at most 0.1% of the rows have, each code equally likely.
+    /// Rows with a code that at most 0.1% of the rows have, each code equally likely. If there is no such code, rows
+    /// with the rarest code.
     Rare,
-    /// Rows with a code that at least 1,000 rows have, each code equally likely.
+    /// Rows with a code that at least 1,000 rows have, each code equally likely. If there is no such code, rows with
+    /// the most frequent code.
     Large,
     /// Rows with the code whose number of rows is closest to 100,000.
     HundredThousand,
@@ -88,7 +91,7 @@ pub(in crate::bench) enum Who {
 /// One query.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Query {
-    /// The text that the report shows. Of a `GET` it is the path and query.
+    /// The text of the query in the report. For a `GET` it is the path and query.
     pub(in crate::bench) text: String,
     pub(in crate::bench) request: Request,
     pub(in crate::bench) subject: Subject,
@@ -113,7 +116,7 @@ pub(in crate::bench) enum Request {
 pub(in crate::bench) enum Subject {
     /// Resources of a type.
     Type(TypeId),
-    /// Resources of any type.
+    /// Resources of any type. The path begins with the placeholder `{type}`.
     Lake,
     /// The server itself, such as its CapabilityStatement, or resources of all types, as in `_search`.
     Server,
@@ -274,7 +277,7 @@ fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Resul
     }])
 }
 
-/// Returns the known families with this name, or those of the mix with this name. Fails if there are none.
+/// Returns the known family with this name, or the families of the mix with this name. Fails if there are none.
 fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
     let found: Vec<Family> = known
         .iter()

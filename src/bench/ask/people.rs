@@ -7,7 +7,7 @@ use super::dice::{Dice, Reservoir};
 use super::table;
 use crate::lake::scan::ScopedTable;
 
-/// The maximum number of people whose ids are kept. Of a larger lake it is a random sample.
+/// The maximum number of people whose ids are kept. If the lake has more, a random sample of them is kept.
 const MAX_PEOPLE: usize = 200_000;
 /// The number of people whose rows are sampled separately.
 const CHOSEN: usize = 1_000;

@@ -18,9 +18,10 @@ use crate::lake::{Lake, Scope};
 const ANY: usize = 100_000;
 /// The number of rows in a working set.
 const WORKING_SET: usize = 1_000;
-/// The maximum number of people in a query that requests the same people repeatedly.
+/// The maximum number of people from whose rows a query draws. Only a query of [`Kind::Once`] draws from more, because
+/// it requests each person one time.
 const HOT_PEOPLE: usize = 200;
-/// How many of a person's rows should have the code that a query requests.
+/// The preferred number of a person's rows that have the code of the drawn row.
 const OF_PERSON: std::ops::RangeInclusive<u32> = 100..=400;
 /// The minimum number of rows of a code for [`Draw::Large`].
 const LARGE: u64 = 1_000;
@@ -252,8 +253,8 @@ fn distance(rows: u64) -> u64 {
     rows.max(wanted) * 1_000 / rows.min(wanted)
 }
 
-/// Returns a group of rows for each wanted code. If that gives no rows, returns the rows of the first code by `rank`
-/// that has rows.
+/// Returns a group of rows for each wanted code. `fit` selects the rows that the query can use. If no wanted code has
+/// such rows, returns one group: the rows of the code with the lowest `rank` among the codes that have such rows.
 fn of_codes(
     pool: &Pool,
     wanted: impl Fn(&Code) -> bool,
@@ -270,8 +271,8 @@ fn of_codes(
     codes.into_iter().find_map(rows).into_iter().collect()
 }
 
-/// Returns a group of rows for each person. There are at most [`HOT_PEOPLE`] people, unless each person is requested
-/// only once.
+/// Returns a group of rows for each person. There are at most [`HOT_PEOPLE`] people, except for [`Kind::Once`], which
+/// requests each person one time.
 fn people(people: &[PersonRows], own: &[Field], kind: Kind) -> Vec<Vec<Arc<Row>>> {
     let limit = if kind == Kind::Once { people.len() } else { HOT_PEOPLE };
     let rows = |wanted: &dyn Fn(u32) -> bool| -> Vec<Vec<Arc<Row>>> {

@@ -1,5 +1,6 @@
-//! The values of a type in a lake that queries can use: a sample of all rows, the number of rows of each code with a
-//! sample of them, and rows of some people. A ViewDefinition reads the rows once, in the caller's scope.
+//! The values that queries can use from the rows of a type in a lake: a sample of all rows, the number and a sample of
+//! the rows with each code, and a sample of the rows of some people. A ViewDefinition reads the rows in one pass, in
+//! the caller's scope.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -46,16 +47,16 @@ pub(in crate::bench) struct Pool {
 pub(in crate::bench) struct Code {
     /// The code, as `system|code`.
     pub(in crate::bench) text: Box<str>,
-    /// The number of rows.
+    /// The number of rows with this code.
     pub(in crate::bench) rows: u64,
-    /// A sample of the rows.
+    /// A sample of the rows with this code.
     pub(in crate::bench) sample: Vec<Arc<Row>>,
 }
 
 /// The rows of a person.
 #[derive(Debug)]
 pub(in crate::bench) struct PersonRows {
-    /// A sample of the rows, each with the number of the person's rows that have its code.
+    /// A sample of the person's rows. The number with each row says how many of the person's rows have the same code.
     pub(in crate::bench) sample: Vec<(Arc<Row>, u32)>,
 }
 

@@ -39,7 +39,8 @@ pub(in crate::bench) trait Values {
 }
 
 impl Template {
-    /// Parses the text of a query. The error is a phrase that ends a message.
+    /// Parses the text of a query. The error is a phrase. `BenchError::Mix` shows it after the names of the mix and the
+    /// family.
     pub(in crate::bench) fn parse(text: &str) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut rest = text;

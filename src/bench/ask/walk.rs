@@ -13,8 +13,8 @@ use super::dice::Dice;
 use super::plan::Ready;
 use super::request::get;
 
-/// The maximum time for the walks of a client, as a multiple of a run's time. It lets the first walk be completed after
-/// the run's time, since a partial walk would say little.
+/// The maximum time for the walks of a client, as a multiple of a run's time. A client can complete its first walk
+/// after the run's time, because a partial walk would say little.
 const LONGEST: u32 = 20;
 
 /// The maximum time for the walks of a client is at least this. So a short run on a busy machine does not cut off the
@@ -83,8 +83,7 @@ async fn walk(
         if let Err(sort) = judge(&answer, &line.kept, ready.expects) {
             return tally.bad(sort, || message(&line.kept));
         }
-        // Parsing the page takes the client's time. It does not count as the server's, because `took` was measured
-        // before.
+        // `took` was measured before this line, so the time for parsing the page does not count as the server's time.
         let Ok(page) = serde_json::from_slice::<Page>(&line.kept) else {
             return tally.bad("no Bundle".to_owned(), String::new);
         };

@@ -27,8 +27,8 @@ impl Chunks {
         Chunks::Size { size: 0, digits: 0 }
     }
 
-    /// Decodes bytes and calls `take` with the data among them. Returns how many bytes belong to the body. The rest
-    /// follows its end.
+    /// Decodes `bytes` and calls `take` with the data of the chunks. Returns how many of the bytes belong to the body.
+    /// If these are not all, the body has ended and the other bytes follow it.
     pub(in crate::bench) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < bytes.len() {

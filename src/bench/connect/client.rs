@@ -36,12 +36,13 @@ pub(in crate::bench) struct Job {
 pub(in crate::bench) struct Tokens {
     /// The application's token. `None` for a server without authorization.
     pub(in crate::bench) application: Option<Arc<str>>,
-    /// Tokens of Patients, by id. For Patients without one, the application's token is used.
+    /// The tokens of Patients, by the Patient's id. A Patient without a token here uses the application's token.
     pub(in crate::bench) patients: Arc<HashMap<Box<str>, Arc<str>>>,
 }
 
 impl Tokens {
-    /// Returns the token of a query about a row.
+    /// Returns the token for a request about `row`. For [`Who::Patient`] it is the token of the row's Patient, if there
+    /// is one. Otherwise it is the application's token.
     pub(in crate::bench) fn of(&self, who: Who, row: &Row) -> Option<&str> {
         let own = match who {
             Who::Application => None,

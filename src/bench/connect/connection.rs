@@ -20,7 +20,7 @@ pub(in crate::bench) const PATIENCE: Duration = Duration::from_secs(120);
 const HEAD: usize = 64 * 1024;
 /// The number of bytes read at once.
 const BUFFER: usize = 64 * 1024;
-/// The minimum of `keep` if the answer is an error, in bytes.
+/// The minimum number of bytes that are kept of the body of an error. It replaces a smaller `keep`.
 const OF_ERROR: usize = 64 * 1024;
 const HEADERS: usize = 100;
 
@@ -65,7 +65,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 pub(in crate::bench) struct Connection {
     stream: Box<dyn Stream>,
     buffer: Vec<u8>,
-    /// Whether the connection has had an answer.
+    /// Whether the connection has received an answer.
     used: bool,
 }
 
@@ -92,7 +92,7 @@ impl Connection {
         })
     }
 
-    /// Whether the connection has had an answer. After that, the server may have closed it.
+    /// Whether the connection has received an answer. After an answer, the server can close the idle connection.
     pub(in crate::bench) fn used(&self) -> bool {
         self.used
     }

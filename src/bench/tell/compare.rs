@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::report::{Outcome, Report};
 
-/// Returns a table with the ratios of a report to another. Above 1, the first report is better.
+/// Returns a table with the ratios between two reports. A ratio above 1 means that `report` is better than `other`.
 pub fn comparison(report: &Report, other: &Report) -> String {
     let mut text = differences(report, other);
     text += &format!(

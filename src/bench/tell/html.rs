@@ -12,7 +12,7 @@ const LONGEST_BAR: f64 = 210.0;
 const LATENCIES: (f64, f64) = (420.0, 330.0);
 /// The area of a soak's memory curve: left, width, top, height.
 const CURVE: (f64, f64, f64, f64) = (90.0, 660.0, 20.0, 120.0);
-/// The height of a row, which shows one number of clients, and the space above and below all rows.
+/// The height of a row, which shows one number of clients. `ABOVE` and `BELOW` are the space above and below all rows.
 const ROW: f64 = 26.0;
 const ABOVE: f64 = 30.0;
 const BELOW: f64 = 10.0;

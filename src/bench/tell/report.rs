@@ -81,14 +81,14 @@ pub(in crate::bench) struct Outcome {
     pub(in crate::bench) clients: usize,
     /// The duration of the measurement, in seconds.
     pub(in crate::bench) seconds: f64,
-    /// The number of good answers, and that number per second.
+    /// The number of good answers. `per_second` is this number divided by `seconds`.
     pub(in crate::bench) answers: u64,
     pub(in crate::bench) per_second: f64,
     /// The latency of good answers.
     pub(in crate::bench) latency_ms: Latency,
-    /// The bytes of good answers' bodies.
+    /// The total size of the bodies of good answers, in bytes.
     pub(in crate::bench) bytes: u64,
-    /// The rows of the searched table times the answers per second.
+    /// The number of rows of the searched table, multiplied by `per_second`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::bench) rows_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -122,7 +122,7 @@ pub(in crate::bench) struct Pages {
     pub(in crate::bench) resources: u64,
     /// The number of resources per second, over the time that the requests took.
     pub(in crate::bench) resources_per_second: f64,
-    /// The medians of the times of the first and of the last pages.
+    /// The median time for the first page of a walk. `last_page_ms` is the median time for the last page.
     pub(in crate::bench) first_page_ms: f64,
     pub(in crate::bench) last_page_ms: f64,
 }
@@ -136,9 +136,9 @@ pub(in crate::bench) struct Soak {
     pub(in crate::bench) memory: Vec<MemoryAt>,
     /// The memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour).
     pub(in crate::bench) growth: Option<f64>,
-    /// The memory in use at the end of the rest that follows the last request.
+    /// The memory in use at the end of the pause after the last request, in bytes.
     pub(in crate::bench) bytes_after: Option<u64>,
-    /// The length of this rest.
+    /// The length of the pause after the last request, in seconds.
     pub(in crate::bench) seconds_after: f64,
 }
 

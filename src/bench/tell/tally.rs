@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// The minimum latency that the histogram distinguishes, and the maximum, in nanoseconds. A latency outside counts as
-/// the nearer of the two.
+/// The minimum latency that the histogram distinguishes, in nanoseconds. `LONGEST` is the maximum. A latency outside of
+/// this range counts as the nearer limit.
 const SHORTEST: u64 = 1_000;
 const LONGEST: u64 = 3_600_000_000_000;
 /// The number of significant digits of latencies.
@@ -118,8 +118,8 @@ impl Tally {
 }
 
 impl Walks {
-    /// Returns the medians of the times of the first and of the last pages, in milliseconds. `None` without complete
-    /// walks.
+    /// Returns the median time for the first page of a walk, and for the last page, in milliseconds. `None` if no walk
+    /// is complete.
     pub(in crate::bench) fn medians(&self) -> Option<(f64, f64)> {
         let median = |of: fn(&(Duration, Duration)) -> Duration| {
             let mut times: Vec<Duration> = self.ends.iter().map(of).collect();
