@@ -5,8 +5,8 @@ use std::net::{TcpListener, ToSocketAddrs};
 use crate::cli::service::serve::base_url;
 use crate::cli::terminal::failure::Failure;
 
-/// Checks that `text` has the form `HOST:PORT`. The error is the end of a sentence: the caller writes the address
-/// before it.
+/// Checks that `text` has the form `HOST:PORT`. The error is a part of a sentence, such as "is a port alone". The
+/// caller writes the address before it.
 pub(in crate::cli) fn checked(text: &str) -> Result<(), String> {
     if text.parse::<u16>().is_ok() {
         return Err(format!(

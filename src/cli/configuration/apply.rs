@@ -64,7 +64,8 @@ fn option(name: &str, value: &Path) -> OsString {
 }
 
 /// Whether the command takes its data folder from the settings. The command must have the option `--data`, and the
-/// line must not contain it. In the cases below, another option replaces the folder, or the folder must not be used.
+/// line must not contain this option. The answer is `false` in the cases below: there another option replaces the
+/// folder, or the command must not use the folder.
 fn wants_data(given: &Given<'_>) -> bool {
     let otherwise = match given.path.as_slice() {
         // The demo must not fill the folder of real records.
@@ -73,7 +74,7 @@ fn wants_data(given: &Given<'_>) -> bool {
         ["fhirpath"] => given.has("input") || !given.has("type"),
         ["normalize"] => !given.has("consent"),
         ["receipt", "verify"] => given.has("jwks"),
-        // `backup --verify` with a folder would make a new backup. `restore --list` does not use the folder.
+        // With a data folder, `backup --verify` would also make a new backup. `restore --list` uses no data folder.
         ["backup"] => given.has("verify"),
         ["restore"] => given.has("list"),
         _ => false,

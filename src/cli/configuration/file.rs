@@ -178,8 +178,8 @@ impl Reading<'_> {
         settings
     }
 
-    /// Reads the value of one option. Returns `None` for a flag that is `false`. The error is the end of a sentence
-    /// about the option.
+    /// Reads the value of one option. Returns `None` for a flag that is `false`. The error is a part of a sentence,
+    /// such as "is true or false". The caller writes the name of the option before it.
     fn setting(
         &self,
         option: &Arg,
@@ -226,8 +226,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Checks that `tabularium serve` accepts the setting. The error is clap's message, or that of the check of the
-    /// address.
+    /// Checks that `tabularium serve` accepts the setting. The error is the message of clap, or for `listen` the
+    /// message of `address::checked`.
     fn accepted(&self, setting: &Setting) -> Result<(), String> {
         if setting.key == "listen" {
             let text = setting.join_values();

@@ -102,7 +102,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let finished = |intent: &Intent| {
         let whose = whose(intent);
         let line = format!("finished an erasure that had been interrupted: {whose}");
-        // With `--json` the result lists these erasures, too, but a command that fails does not print the result.
+        // With `--json` the printed object lists these erasures, too. But a command that fails later prints no object.
+        // So write the line to standard error in any case.
         if as_json {
             eprintln!("{line}");
         } else {

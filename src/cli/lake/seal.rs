@@ -78,8 +78,8 @@ pub(in crate::cli) fn unseal(arguments: UnsealArgs) -> Result<(), Failure> {
     told(&arguments.data, &lake, done, Kind::Open, arguments.json)
 }
 
-/// Fails if copies of `keys.sqlite` are registered. Later erasures in the unsealed lake would not destroy keys in
-/// them.
+/// Fails if copies of `keys.sqlite` are registered, because erasures in the unsealed lake would not destroy keys in the
+/// copies.
 fn refuse_copies(data: &Path) -> Result<(), Failure> {
     let copies = KeyStore::copies(data).map_err(|error| Failure::input(error.to_string()))?;
     let paths: Vec<String> = copies.iter().map(|path| path.display().to_string()).collect();
@@ -92,7 +92,7 @@ fn refuse_copies(data: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Converts a lake to the other kind.
+/// Converts a lake to the kind `goal`.
 fn converted(lake: &Lake, goal: Kind, wait: Wait) -> Result<Converted, Failure> {
     let (conversion, verb) = match goal {
         Kind::Sealed => (Conversion::to_sealed(), "sealed"),
@@ -103,7 +103,8 @@ fn converted(lake: &Lake, goal: Kind, wait: Wait) -> Result<Converted, Failure> 
     let progress = |done: &Converted| bar.set_message(format!("{} written", bytes(done.bytes)));
     let done = convert(conversion, || wait.writer(lake), progress).map_err(|error| match error {
         ConvertError::Writer(failure) => failure,
-        // The error's own text calls the lake sealed, which it is not yet, so the message has only its source.
+        // The text of `LakeError::Keys` says that the lake is sealed. This can be wrong here: `seal` has not sealed it
+        // yet. So the message has only the error's source.
         ConvertError::Step(LakeError::Keys { source, .. }) if source.is_of_input() => {
             Failure::input(format!("nothing was {verb}: {source}"))
         }

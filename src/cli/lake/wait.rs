@@ -7,8 +7,8 @@ use super::super::terminal::failure::Failure;
 use super::super::terminal::manner::is_quiet;
 use crate::lake::{Lake, LakeError, LakeOptions, LakeWriter};
 
-/// The delay between attempts to lock the lake. It is shorter than the 200 ms for which a server releases the lock
-/// between two merges.
+/// The delay between attempts to lock the lake. Between two merges a server releases the lock for 200 ms. The delay is
+/// shorter, so that the command can lock the lake during this time.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// How long to wait.
@@ -36,8 +36,8 @@ impl Wait {
         self.until_free(|| Lake::open_or_create_with(data, options.clone()))
     }
 
-    /// Repeats `attempt` while the lake is busy, until the wait is over. Prints once what it waits for, unless the
-    /// program is quiet.
+    /// Repeats `attempt` while the lake is busy, until the wait is over. Prints one line that says what it waits for,
+    /// unless the program is quiet.
     pub(in crate::cli) fn until_free<T>(self, mut attempt: impl FnMut() -> Result<T, LakeError>) -> Result<T, Failure> {
         let begun = Instant::now();
         let mut is_told = false;

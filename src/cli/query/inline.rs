@@ -57,8 +57,8 @@ pub(in crate::cli) fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Builds a view with these columns. A repeated name gets a number at its end. Errors of a column name `option`, the
-/// option that gave the column.
+/// Builds a view with these columns. A repeated name gets a number at its end. `option` is the name of the option that
+/// gave the columns, for error messages.
 pub(in crate::cli) fn view(
     resource_type: &str,
     columns: &[TypedColumn],
@@ -73,8 +73,8 @@ pub(in crate::cli) fn view(
         json_names: !strict,
         ..CompileOptions::default()
     };
-    // Whether a column may have several values, so that it must be a list. An expression that does not compile counts
-    // as no list here; the check of the view below reports the error.
+    // Returns whether a column can have several values. Such a column must be a list. An expression that does not
+    // compile counts as no list here, because the check of the view below reports its error.
     let is_list = |path: &str| compile(path, type_id, &options).is_ok_and(|program| program.is_multi_valued());
     let mut taken: Vec<String> = Vec::new();
     let mut list: Vec<Value> = Vec::new();

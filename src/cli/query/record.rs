@@ -93,7 +93,7 @@ impl RecordArgs {
         })
     }
 
-    /// Writes the output piece by piece. Succeeds if the reader of the output has closed it early.
+    /// Writes the output piece by piece. It is no error if the reader of standard output closes it early.
     pub(in crate::cli) fn write<P: AsRef<[u8]>>(
         &self,
         pieces: impl IntoIterator<Item = Result<P, Failure>>,

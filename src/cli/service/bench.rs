@@ -219,8 +219,8 @@ fn failure(error: BenchError) -> Failure {
     }
 }
 
-/// Reads the bearer token from a file or from the environment variable. It is no option, because other users of the
-/// machine can see a command line. `None` if neither is given.
+/// Reads the bearer token from a file or from the environment variable. No option takes the token itself, because other
+/// users of the machine can see a command line. `None` if neither the file nor the variable is given.
 fn token(file: Option<&Path>) -> Result<Option<String>, Failure> {
     let (text, source) = match file {
         Some(path) => {
@@ -249,7 +249,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Fails if the path cannot be written. It is checked now, and not after an hour of measurements.
+/// Fails if the path cannot be written. The caller checks this before the measurements, which can take an hour.
 fn writable(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
@@ -258,7 +258,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
             path.display()
         )));
     }
-    // Opens the file without changing it, and removes it again if it did not exist before.
+    // Opens the file to find out whether it can be written, without changing it. Removes it again if it is new.
     let is_new = !path.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))?;

@@ -88,7 +88,8 @@ fn list(arguments: &ListArgs) -> Result<(), Failure> {
 fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let mut found = store.jobs().beginning(&arguments.job, 2).map_err(Failure::other)?;
-    // A job whose whole id was given comes first in the list, even if other ids begin with it.
+    // If the user gave the whole id of a job, this job comes first in the list, even if other ids begin with the same
+    // text.
     let job = match found.len() {
         0 => None,
         1 => found.pop(),

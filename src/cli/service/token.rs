@@ -99,7 +99,8 @@ pub(in crate::cli) fn issue(
                 "there is no Patient {id:?} among the {mode} records of {application:?}"
             )));
         }
-        // An application with records may not be registered in this store yet.
+        // It is possible that the lake has records of the application, but this store does not know the application. So
+        // register it.
         store
             .applications()
             .register(&scope.application)

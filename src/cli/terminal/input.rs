@@ -32,7 +32,7 @@ pub(in crate::cli) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     }
 }
 
-/// Replaces the path `-` by `/dev/stdin`. That path can be read only once.
+/// Replaces the path `-` by `/dev/stdin`. The caller can read `/dev/stdin` only one time.
 pub(in crate::cli) fn standard_input(paths: &[PathBuf]) -> Vec<PathBuf> {
     let system = |path: &PathBuf| {
         if is_standard(path) {

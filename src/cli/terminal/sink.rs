@@ -15,17 +15,17 @@ use super::table::Table;
 pub(in crate::cli) enum Sink {
     /// Standard output.
     Stdout(StdoutLock<'static>),
-    /// A device or a pipe. It is written directly, because a file must not replace it.
+    /// A device or a pipe. Output goes to it directly, not to a temporary file, because a file must not replace it.
     Stream(BufWriter<File>),
     /// A file that is not complete yet.
     File(Part),
     /// A destination that gets rows in CSV and writes them as a table for people.
     Table(Box<TableSink>),
-    /// No destination, because the view failed. Everything that is written to it is dropped.
+    /// No destination, because the view failed. Output is dropped.
     Gone,
 }
 
-/// An unfinished file, which has a temporary name. It is deleted if it is dropped before it is finished.
+/// An unfinished file, which has a temporary name. If this value is dropped before it is finished, the file is deleted.
 pub(in crate::cli) struct Part {
     /// The path as the user wrote it.
     named: PathBuf,

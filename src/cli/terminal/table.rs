@@ -9,7 +9,7 @@ use super::manner::{HEADING, on_output};
 const MEASURED: usize = 1_000;
 /// The space between two columns.
 const GAP: &str = "  ";
-/// The width below which columns are not narrowed to make room for others.
+/// The minimum width to which a column is narrowed to make the table fit.
 const NARROWEST: usize = 6;
 
 /// A table that is formatted row by row.

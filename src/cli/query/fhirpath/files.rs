@@ -62,7 +62,7 @@ pub(super) fn leaves(program: &Program) -> LeafSet {
     leaves
 }
 
-/// Returns the type of the first resource in a document. `None` if this is no JSON or no R4 resource.
+/// Returns the type of the first resource in a document. `None` if the text is no JSON or no R4 resource.
 fn first_type(document: &Input) -> Option<TypeId> {
     let text = document.text();
     let line = if document.is_lines() {
@@ -146,8 +146,8 @@ fn many(
     Ok(lines)
 }
 
-/// Compiles the expression for the type `wanted`. If that is `None`, compiles it for every type that has the elements
-/// that it reads.
+/// Compiles the expression for the type `wanted`. If `wanted` is `None`, compiles it for every type that has the
+/// elements of the expression.
 fn programs(
     arguments: &Args,
     options: &CompileOptions<'_>,
@@ -163,7 +163,8 @@ fn programs(
             Ok(program) => {
                 programs.insert(type_id, program);
             }
-            // An unknown element of one type says less than an error that every type would give.
+            // Keep the most useful error. Many types lack an element of the expression, so `UnknownElement` says
+            // little. It never replaces another error, but any other error replaces it.
             Err(error) if fault.is_none() || !matches!(error, FhirPathError::UnknownElement { .. }) => {
                 fault = Some(error);
             }

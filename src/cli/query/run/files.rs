@@ -102,7 +102,7 @@ impl Drop for Taken {
     }
 }
 
-/// The end of the message about refused input. It says what happened to the other resources.
+/// The second half of the message about refused resources. It says what happened to the other resources.
 const WRITTEN: &str = "the others' rows are written";
 
 /// A piece of an input file: one document, or several lines of NDJSON.
@@ -192,8 +192,8 @@ impl Refusals {
         }
     }
 
-    /// Prints the first refusals, and fails with exit code 3 if any resource was refused. `rest` says in the message
-    /// what happened to the other resources.
+    /// Prints the first refusals, and fails with exit code 3 if any resource was refused. `rest` is the second half
+    /// of the message: it says what happened to the other resources.
     pub(in crate::cli) fn report(&self, rest: &str) -> Result<(), Failure> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));

@@ -6,13 +6,13 @@ use crate::cli::terminal::progress::Progress;
 use crate::cli::terminal::sink::{Sink, Stop};
 use crate::views::{Event, RunError, TextColumn};
 
-/// The outputs of those targets that run together.
+/// The outputs of the views that run together.
 pub(super) struct Outputs<'t> {
     targets: &'t [Target],
     /// The index in `targets` of each view of the run.
     places: Vec<usize>,
     sinks: Vec<Sink>,
-    /// The number of rows of each output.
+    /// The number of rows that were written to each output.
     rows: Vec<usize>,
 }
 
@@ -33,9 +33,9 @@ impl<'t> Outputs<'t> {
     }
 
     /// Writes the rows of all views. Files get their names at the end, after all views have finished and `whole` has
-    /// returned `Ok`. Returns the failures of single views; `named` adds the resource that caused the error. Any other
-    /// failure ends all views. If the reader of standard output closes it, the function returns at once: `whole` and
-    /// `named` are not called, and no file gets its name.
+    /// returned `Ok`. Returns the failures of single views. `named` adds to an error the resource that caused it. Any
+    /// other failure ends all views and is the error. If the reader of standard output closes it, the function returns
+    /// at once: it calls neither `whole` nor `named`, and no file gets its name.
     pub(super) fn write(
         &mut self,
         events: impl Iterator<Item = Result<Event, RunError>>,
@@ -52,7 +52,7 @@ impl<'t> Outputs<'t> {
                 }
                 Ok(Event::Piece { view, bytes, rows }) => {
                     match self.sinks[view].write(&bytes) {
-                        // The reader of standard output has closed it.
+                        // The reader of standard output has closed it. This is no error.
                         Err(Stop::Quiet) => return Ok(self.failures(failed, |_, error| error)),
                         Err(Stop::Failed(failure)) => return Err(failure),
                         Ok(()) => {

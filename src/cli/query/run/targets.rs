@@ -102,7 +102,7 @@ fn is_table_file(path: &Path) -> bool {
     extension.is_some_and(|extension| Format::parse(&extension).is_some()) && !path.is_dir()
 }
 
-/// Returns the `.json` files in a folder that are not hidden, sorted by path. Fails if there are none.
+/// Returns the `.json` files in a folder, without hidden ones, sorted by path. Fails if there are none.
 pub(in crate::cli) fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", folder.display()));
     let mut found = Vec::new();
@@ -176,7 +176,7 @@ pub(in crate::cli) fn stem(file: &Path) -> String {
     cut(&name, ".view").unwrap_or(name)
 }
 
-/// Fails if rows would overwrite a view or an input, or be written into the lake.
+/// Fails if an output is a folder, if it would overwrite a view or an input, or if it lies in the data folder.
 pub(in crate::cli) fn keep_apart(
     data: Option<&Path>,
     input: &[PathBuf],

@@ -23,7 +23,7 @@ use crate::views::View;
 const COUNTED: usize = 10_000;
 /// The maximum size in bytes of the distinct values that are kept for a column, 16 MiB.
 const KEPT: usize = 16 << 20;
-/// The maximum number of examples for a column, and of characters in each.
+/// The maximum number of examples for a column. `LETTERS` is the maximum number of characters in an example.
 const EXAMPLES: usize = 3;
 const LETTERS: usize = 40;
 

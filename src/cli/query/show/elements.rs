@@ -87,8 +87,8 @@ fn column(element: &Element) -> Option<TypedColumn> {
     .filter(|column| column.path != "{}")
 }
 
-/// Returns the expression of the text that stands for an item of this type, such as the display of a Coding. `None` if
-/// no single text stands for it.
+/// Returns a FHIRPath expression for one text that represents an item of this type, such as the display of a Coding.
+/// `item` is the expression of the item. `None` if one text cannot represent such an item.
 fn text(item: &str, type_id: TypeId) -> Option<String> {
     let def = facts().get(type_id);
     if let Kind::Primitive(_) = def.kind {

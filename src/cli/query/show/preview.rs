@@ -71,14 +71,15 @@ pub(in crate::cli) fn run(arguments: ShowArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let mut found = Vec::new();
-    // One row more shows whether there are more.
+    // Read one row more than the limit, to learn whether the table has more rows.
     let limit = arguments.limit.saturating_add(1);
     rows::read(&lake, &scope, view, Some(limit), |row| found.push(row))?;
     let has_more = found.len() > arguments.limit;
     found.truncate(arguments.limit);
     let kept: Vec<usize> = (0..names.len()).filter(|at| chosen || is_filled(&found, *at)).collect();
     let widest = std::io::stdout().is_terminal().then(width);
-    // Each column needs about 12 characters. More columns would be too narrow to read.
+    // A column with less than 12 characters is hard to read. So a terminal shows only as many columns as have room,
+    // unless the user chose the columns.
     let fitting = match widest {
         Some(widest) if !chosen => kept.iter().copied().take((widest / 12).max(1)).collect(),
         _ => kept.clone(),

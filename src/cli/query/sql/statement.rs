@@ -62,7 +62,7 @@ fn run_here(arguments: Args) -> Result<(), Failure> {
             answered = answer(&arguments, &session, &statement, format) => answered,
         };
         let Err(failure) = answered else { return Ok(()) };
-        // Ctrl-C that came before the error may be reported only now. It takes precedence over the error.
+        // The signal of a Ctrl-C from before the error may arrive only now. If it arrives, it replaces the error.
         match tokio::time::timeout(INTERRUPT, interrupted).await {
             Ok(_) => Err(stopped()),
             Err(_) => Err(failure),

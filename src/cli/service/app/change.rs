@@ -119,7 +119,7 @@ pub(super) fn set_sync(SyncArgs { of, frequency }: &SyncArgs) -> Result<(), Fail
 }
 
 impl Of {
-    /// Prints that an address is registered, or with `new` false, that it was registered before.
+    /// Prints that an address is registered now. If `new` is `false`, prints that it was registered before.
     fn added(&self, key: &str, address: &str, new: bool) {
         if self.json {
             println!("{:#}", json!({"id": self.id, key: address, "added": new}));

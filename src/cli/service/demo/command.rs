@@ -142,7 +142,7 @@ fn people(lake: &Lake) -> Result<u64, Failure> {
 fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
     let folder = data.join(POPULATION);
     if folder.exists() {
-        // An earlier run left the folder and did not complete its import.
+        // An earlier run left the folder and did not complete its import. So begin again.
         std::fs::remove_dir_all(&folder).map_err(Failure::other)?;
     }
     let bar = bar("making people up", "{human_pos}/{human_len}", patients);
@@ -173,7 +173,7 @@ fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
     }
 }
 
-/// Returns a progress bar on standard error. It is hidden if that is no terminal or the program is quiet.
+/// Returns a progress bar on standard error. It is hidden if standard error is no terminal or the program is quiet.
 fn bar(what: &'static str, numbers: &str, length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{msg:17}} {{bar:40}} {numbers}"));
     quietly(ProgressBar::new(length))

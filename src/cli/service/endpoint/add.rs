@@ -95,7 +95,7 @@ fn authorization_type(text: &str) -> Result<AuthorizationType, String> {
     authorization_type.ok_or_else(|| "it is oauth, credentials, ial1 or ial2".to_owned())
 }
 
-/// Fails if a portal is given lasting access, because patients sign in to a portal each time.
+/// Fails if the arguments request lasting access to a portal, because patients sign in to a portal each time.
 fn portal_for_once(arguments: &Args) -> Result<(), Failure> {
     if arguments.authorization_type != AuthorizationType::Credentials {
         return Ok(());
@@ -193,8 +193,9 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     report(&store, &endpoint, known.is_some(), &lines, arguments.json)
 }
 
-/// Returns the token endpoint to which the client secret may be sent, although it is not at the origin of the FHIR
-/// base: that of `--token-endpoint`, or else the stored one. `None` if there is neither.
+/// Returns the token endpoint of `--token-endpoint`, or else the one that is stored with the endpoint. The operator
+/// allows the service to send the client secret to it, although it is not at the origin of the FHIR base. `None` if no
+/// token endpoint is given or stored.
 fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
     if arguments.token_endpoint.is_some() || !arguments.data.join("service.sqlite").is_file() {
         return Ok(arguments.token_endpoint.clone());
@@ -210,8 +211,8 @@ fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
         .and_then(|dialect| dialect.token_endpoint))
 }
 
-/// Returns an organization with this name and the values of the arguments. If the store has one with this name, its id
-/// is used; if not, a new id.
+/// Returns an organization with this name and the values of the arguments. If the store has an organization with this
+/// name, the result has its id, otherwise a new id.
 fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organization, Failure> {
     let all = store.organizations().all().map_err(Failure::other)?;
     let known = all.into_iter().find(|organization| organization.name == name);

@@ -1,4 +1,4 @@
-//! Stores what was found out about a source with its endpoint, and formats it for the operator.
+//! Stores the capabilities that were found at a source, under the source's endpoint, and formats them for the operator.
 
 use url::Url;
 

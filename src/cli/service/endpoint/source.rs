@@ -10,7 +10,7 @@ use crate::sync::client::{Client, Configuration, Error, Guard, HttpLimits, Regis
 pub(super) struct Found {
     pub(super) configuration: Configuration,
     pub(super) statement: Statement,
-    /// The result of trying the service's client secret. `None` if the service has none for this source.
+    /// The result of trying the service's client secret. `None` if the service has no client secret for this source.
     pub(super) secret: Option<SecretTried>,
 }
 
@@ -71,8 +71,8 @@ impl Found {
             .collect()
     }
 
-    /// Returns the scopes to request. They include `openid fhirUser` if the source tells the patient only in the ID
-    /// token, and `offline_access` if `lasting` is set.
+    /// Returns the scopes to request. They include `openid fhirUser` if the source says only in the ID token who the
+    /// patient is, and `offline_access` if `lasting` is set.
     pub(super) fn scope(&self, lasting: bool) -> String {
         let has = |list: &[String], word: &str| list.iter().any(|one| one == word);
         let Configuration {

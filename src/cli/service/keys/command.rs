@@ -181,7 +181,8 @@ fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), F
         None
     };
     let store = open(data)?;
-    // `open` makes a key for access tokens if none is left. That key has signed nothing yet, so it is not replaced.
+    // If all keys for access tokens were discarded, `open` makes a new one. It has signed nothing yet, so it is not
+    // replaced.
     let signs = names(&key_set(&store, Signed::AccessToken)?).into_iter().next();
     let is_new = |keys: &DiscardedKeys| signs.is_some_and(|kid| !keys.kept.contains(&kid));
     match of.purpose() {

@@ -159,8 +159,8 @@ fn whole(path: &Path) -> Result<PathBuf, Failure> {
     Ok(folder.join(name))
 }
 
-/// Fails if the file lies in the data folder or in a folder of backups, because it would be copied or stolen together
-/// with the files that its keys open.
+/// Fails if the copy of the keys lies in the data folder or in a folder of backups. There it would be copied or stolen
+/// together with the files that its keys open.
 fn refuse_place(data: &Path, to: &Path) -> Result<(), Failure> {
     let data = std::fs::canonicalize(data).map_err(Failure::other)?;
     let place = if to.starts_with(&data) {

@@ -156,14 +156,15 @@ fn said(claims: &Value, receipt: &str) -> String {
     out
 }
 
-/// The columns of the service store in which a consent is recorded. They still contain the id that the service gave
-/// the Patient.
+/// The columns of the service store that record a consent. An erasure does not remove the Patient's id from them, so an
+/// id that was found there is no fault.
 const RECORDS: [&str; 2] = ["consent_patient.patient", "patient_authorization.patient"];
 
 /// Columns of the service store, each with the number of ids that were found in it.
 type Counts<'c> = Vec<(&'c str, u64)>;
 
-/// Returns the columns of the service store in which an erased id was found: those of `RECORDS`, and all others.
+/// Returns the columns of the service store in which an erased id was found. The first list has the columns of
+/// `RECORDS`, the second list has all others.
 fn places(claims: &Value) -> (Counts<'_>, Counts<'_>) {
     let found = claims["search"]["service_store"]["where"].as_object();
     let found = found.into_iter().flatten();

@@ -56,7 +56,7 @@ pub(in crate::cli) fn flush() {
         )
     };
     let mut stderr = std::io::stderr().lock();
-    // If standard error is closed, nothing can be reported.
+    // Ignore errors. If standard error is closed, there is no place to report them.
     let _ = stderr.write_all(&lines);
     if dropped > 0 {
         let _ = writeln!(stderr, "{dropped} log lines were dropped");

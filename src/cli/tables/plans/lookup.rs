@@ -28,7 +28,7 @@ pub(super) struct Args {
 /// Prints the known facts about a plan.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let tables = open(&arguments.data)?;
-    // Reads all tables now, to report a damaged one. `find` would treat it as not loaded.
+    // Reads all tables now, to report a damaged one. `find` would treat a damaged table as not loaded.
     tables.warm().map_err(failure)?;
     let id = arguments.plan.to_ascii_uppercase();
     let parts: Vec<&str> = id.split(['-', '_']).collect();
