@@ -75,7 +75,8 @@ mod tests {
         ));
     }
 
-    /// The lake may have signed the bytes in a later version of this program.
+    /// A later version of this program may have written the bytes. So their signature is valid, but this program does
+    /// not know their version.
     #[test]
     fn another_version_is_named() {
         let folder = tempfile::tempdir().unwrap();

@@ -13,7 +13,8 @@ pub enum CodecError {
     /// The bytes have no valid signature of this lake.
     #[error("this is no plan of this lake, or it was altered")]
     Altered,
-    /// The bytes have another version of the format than this program reads.
+    /// The bytes have another version of the format than this program reads: first their version, then the version that
+    /// this program reads.
     #[error("the plan has format {0}; this program reads format {1}")]
     Version(u8, u8),
     /// The plan has an operator or a function that cannot be encoded.
@@ -43,7 +44,8 @@ pub enum CodecError {
 }
 
 impl CodecError {
-    /// Whether the plan is the cause, and not the machine or the state of the lake.
+    /// Whether the plan is the cause of this error, for example because its snapshot is gone. `false` if the machine or
+    /// the state of the lake is the cause.
     pub fn is_input(&self) -> bool {
         match self {
             CodecError::Lake(error) => matches!(error, LakeError::SnapshotGone(_)),

@@ -31,7 +31,8 @@ pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecE
         table: None,
     };
     let written = serialize_expr(expression, &codec);
-    // DataFusion goes on without a function that it could not encode. Return the error here.
+    // If a function cannot be encoded, DataFusion ignores the error and goes on without the function. So return the
+    // error here.
     if let Some(error) = travel.failed() {
         return Err(error);
     }
@@ -53,7 +54,7 @@ pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable
     parse_expr(&node, &context, &codec).map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))
 }
 
-/// Encodes a function of this project. `None` for a function of DataFusion, which its name identifies.
+/// Encodes a function of this project. Returns `None` for a function of DataFusion, because its name identifies it.
 pub(super) fn write_function(travel: &Travel, function: &ScalarUDF) -> Result<Option<Vec<u8>>, CodecError> {
     let form = if let Some(predicate) = carried(function) {
         predicate_form(travel, predicate)?

@@ -54,7 +54,7 @@ pub(super) enum OperatorForm {
 pub(super) enum FunctionForm {
     /// A condition of a search.
     Asked(Value),
-    /// The condition of a view's `where`, or of those of several views.
+    /// The condition of the `where` of one view, or of several views.
     Where(Vec<ViewForm>),
     /// The condition on resources that follows from a filter over a view's columns.
     Sought(ViewForm, Base64),
@@ -71,7 +71,8 @@ pub(super) struct ScanForm {
     pub(super) columns: Vec<String>,
     pub(super) leaves: Vec<String>,
     pub(super) numbers_suffice: bool,
-    /// The order of the sort above the scan: whether it descends, and the leaves with the numbers.
+    /// The order of the sort above the scan: whether it descends, and the leaves with the numbers by which rows are
+    /// sorted.
     pub(super) order: Option<(bool, Vec<ReachForm>)>,
     pub(super) owners: Option<Vec<i64>>,
     #[serde(rename = "stretch")]
@@ -82,7 +83,7 @@ pub(super) struct ScanForm {
     pub(super) limit: Option<usize>,
     pub(super) parts: usize,
     pub(super) within_groups: bool,
-    /// Whether the scan knows the sort above it: its dynamic filter or its first key.
+    /// Whether the scan knows the dynamic filter or the first key of the sort above it.
     pub(super) is_told: bool,
 }
 
@@ -94,7 +95,7 @@ pub(super) enum ReachForm {
     Unknown(Arc<str>),
 }
 
-/// The span of a table: file and row of its beginning and of its end. `None` for an open side.
+/// A span of a table: the file and the row of its beginning and of its end. `None` means no limit on this side.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SpanForm(Option<(u64, u32)>, Option<(u64, u32)>);
 
@@ -182,8 +183,8 @@ impl TableForm {
         }
     }
 
-    /// Opens the table. If the original kept its files open, this one does, too, at least for the files of these
-    /// owners.
+    /// Opens the table. If the encoded table held its files open, the new table holds files open, too: those of
+    /// `owners`, or of all owners that the scope shows if `owners` is `None`.
     pub(super) fn open(&self, lake: &Lake, owners: Option<&[i64]>) -> Result<ScopedTable, CodecError> {
         let type_id = facts().lookup(&self.resource).ok_or(CodecError::Form("a table"))?;
         let scope = Scope {

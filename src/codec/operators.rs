@@ -1,5 +1,5 @@
-//! Encodes and decodes the operators of this project. DataFusion calls this for each of them while it walks over a
-//! plan.
+//! Encodes and decodes the operators of this project. DataFusion calls this code for each such operator while it walks
+//! over a plan.
 
 use std::sync::Arc;
 
@@ -100,8 +100,8 @@ impl Travel {
         })
     }
 
-    /// Rebuilds a semi-join. The first input is the left side, whose scan has the filter. The other inputs find the
-    /// ids.
+    /// Rebuilds a semi-join. The first input is the left side. Its scan has the filter, which receives the ids. The
+    /// other inputs find the ids.
     fn semi_join(
         &self,
         label: String,

@@ -47,7 +47,8 @@ impl PlanCodec {
         }))
     }
 
-    /// Encodes a plan as bytes and signs them with the lake's key. The plan may have run: its state is not encoded.
+    /// Encodes a plan as bytes and signs them with the lake's key. The plan may have run before, because its state is
+    /// not encoded.
     pub fn encode(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<u8>, CodecError> {
         let plan = reset_plan_states(without_settled(plan.clone())?)?;
         let travel = Travel::new(&self.0);
@@ -67,8 +68,8 @@ impl PlanCodec {
         if !travel.is_told() {
             return Ok(plan);
         }
-        // The bytes do not contain what a scan knows of the sort above it. Run the two optimizer rules again that
-        // tell it the first key, the limit and the dynamic filter.
+        // The bytes do not contain what a scan knows of the sort above it. So run the two optimizer rules again: they
+        // tell the scan the first key, the limit and the dynamic filter.
         let options = self.0.state.config_options();
         let plan = PushDownTopK.optimize(plan, options)?;
         Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)

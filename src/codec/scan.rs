@@ -1,4 +1,5 @@
-//! Encodes a scan as the arguments with which it was planned. The decoder's table plans the scan again with them.
+//! Encodes a scan as the arguments with which it was planned. The decoder opens the table, which plans the scan again
+//! with these arguments.
 
 use datafusion::physical_plan::ExecutionPlan;
 

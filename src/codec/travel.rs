@@ -32,7 +32,7 @@ struct Way {
     filters: DynamicFilters,
     /// The error that stopped the conversion. It is kept here, because DataFusion's errors would keep only its text.
     failed: Mutex<Option<CodecError>>,
-    /// Whether a decoded scan must learn of the sort above it.
+    /// Whether a decoded scan must be told about the sort above it.
     is_told: AtomicBool,
 }
 
@@ -70,7 +70,7 @@ impl Travel {
         &self.0.filters
     }
 
-    /// Records that a decoded scan must learn of the sort above it.
+    /// Records that a decoded scan must be told about the sort above it.
     pub(super) fn note_told(&self) {
         self.0.is_told.store(true, Ordering::Relaxed);
     }
