@@ -38,7 +38,8 @@ pub struct Slot {
     pub many: bool,
     /// Its place among its siblings (DuckLake's `column_order`).
     pub order: i64,
-    /// For a primitive `x`, the index of the slot of `_x`. For `_x`, the index of the slot of `x`. `None` for others.
+    /// For a primitive `x`, the index of the slot of `_x`. For `_x`, the index of the slot of `x`. `None` for other
+    /// properties.
     pub partner: Option<u16>,
 }
 
@@ -170,8 +171,8 @@ impl SlotKind {
         }
     }
 
-    /// Returns the columns of a slot: the column itself, then its companions. Each has the suffix of its name and its
-    /// type.
+    /// Returns the columns of a slot: first its own column, then the companions. Each entry is the suffix of the
+    /// column's name and the column's type.
     pub fn columns(self) -> &'static [(&'static str, ColumnType)] {
         use ColumnType::*;
         match self {

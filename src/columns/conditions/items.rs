@@ -1,5 +1,6 @@
-//! Conditions on the values of one item, such as: one `coding` has this system and this code. This file defines such
-//! a condition and evaluates it over Arrow columns. The scan decides it on dictionary codes if that costs less.
+//! Conditions on the values of one item, such as: one `coding` has this system and this code. This file defines such a
+//! condition and evaluates it over Arrow columns. The scan decides the condition on dictionary codes instead if that
+//! costs less.
 
 use std::sync::Arc;
 
@@ -75,8 +76,8 @@ impl ItemMatch {
         bits.fold(0, |allowed, (at, tests)| allowed | (u64::from(fits(tests)) << at))
     }
 
-    /// Returns for each row of a batch whether it matches. No row matches if the batch lacks a column above the
-    /// leaves.
+    /// Returns for each row of a batch whether it matches. No row matches if a column on the path to the leaves is
+    /// missing.
     pub(crate) fn evaluate(&self, batch: &RecordBatch) -> BooleanArray {
         let mut rows = vec![false; batch.num_rows()];
         let prefix = self
@@ -155,7 +156,7 @@ impl Items {
         loop {
             while let Some(list) = array.as_list_opt::<i32>() {
                 let (offsets, mut inner) = (list.offsets(), vec![0; list.values().len()]);
-                // Items of null lists, and items outside of a sliced array, belong to no row.
+                // Drop the items of null lists and the items outside of a sliced array, because they belong to no row.
                 let mut real = vec![false; inner.len()];
                 for at in (0..list.len()).filter(|at| list.is_valid(*at)) {
                     for item in offsets[at] as usize..offsets[at + 1] as usize {

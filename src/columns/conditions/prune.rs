@@ -14,9 +14,9 @@ pub enum Prune {
     Keep,
     /// No row can match.
     Nothing,
-    /// All of these must hold.
+    /// All of these conditions must hold.
     And(Vec<Prune>),
-    /// At least one must hold.
+    /// At least one of these conditions must hold.
     Or(Vec<Prune>),
     /// A text leaf has one of these values.
     Text {

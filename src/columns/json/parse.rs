@@ -132,8 +132,8 @@ pub(super) struct Nodes<'n> {
 #[derive(Clone, Copy, Default)]
 struct Open {
     node: u32,
-    /// The number of white space bytes before it. If the number is the same at its end, there is no white space
-    /// inside.
+    /// The number of white space bytes before this array or object. If the number is the same at the end, there is no
+    /// white space inside.
     spaces: u32,
 }
 
@@ -147,7 +147,7 @@ impl<'n> Nodes<'n> {
 }
 
 impl Nodes<'_> {
-    /// Closes an object. `clipped` says whether known properties of it were not put on the tape.
+    /// Closes an object. `clipped` says whether some of its known properties are not on the tape.
     pub(super) fn close_clipped(&mut self, depth: usize, cursor: &Cursor<'_>, clipped: bool) {
         self.close(depth, cursor);
         if clipped {
@@ -184,7 +184,8 @@ impl Sink for Nodes<'_> {
 /// Reads a value at the cursor. `base` is the number of arrays and objects around the value.
 pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize) -> Result<(), JsonError> {
     let mut depth = base;
-    // One bit for each container that is open. The lowest bit is the innermost container. A bit is 1 for an object.
+    // One bit for each container whose end has not been read. The lowest bit is the innermost container. A bit is 1 for
+    // an object, and 0 for an array.
     let mut objects = 0u128;
     loop {
         // A value must follow here.

@@ -1,4 +1,4 @@
-//! Reads only the selected parts of a JSON text. Checks all other parts as strictly, but makes no nodes for them.
+//! Reads only the selected parts of a JSON text. Checks all other parts just as strictly, but makes no nodes for them.
 //!
 //! Invariant: [`Tape::choose`] refuses the same texts as [`Tape::parse`], at the same position for the same reason.
 
@@ -16,7 +16,7 @@ const TOLD: usize = 512;
 /// The result of [`Tape::choose`].
 #[derive(Clone, Copy, Debug)]
 pub enum Chosen<'t> {
-    /// The text is not an object, or no selection has the value of its tag property.
+    /// The text is not an object, or there is no selection for the value of its tag property.
     Nothing,
     /// The text is an object: the index of its selection in the [`Choice`], and the object with its wanted parts.
     Selected(usize, Value<'t>),
@@ -141,8 +141,8 @@ struct Puller<'p> {
 }
 
 impl Puller<'_> {
-    /// Reads the object that begins at the cursor. `number` is its number in the selection. `depth` is the number of
-    /// arrays and objects around it.
+    /// Reads the object that begins at the cursor. `number` is the object's number in the selection. `depth` is the
+    /// number of arrays and objects around the object.
     fn object(&mut self, number: u16, depth: usize) -> Result<(), JsonError> {
         if depth == MAX_DEPTH {
             return self.cursor.fail(Reason::TooDeep);

@@ -14,8 +14,8 @@ pub enum Take {
     Scalar,
     /// Keeps the whole value.
     Whole,
-    /// Keeps the properties that the [`Selection::object`] with this number wants, of an object or of the objects in
-    /// an array.
+    /// For an object or an array of objects, keeps the properties that the [`Selection::object`] with this number
+    /// wants.
     Object(u16),
 }
 
@@ -33,7 +33,7 @@ pub struct Selection {
 pub(super) struct Object {
     pub(super) properties: Vec<Property>,
     by_name: FxHashMap<&'static str, u16>,
-    /// The first property of the previous object.
+    /// The index of the first property of the previous object.
     pub(super) first: u16,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Property {
     /// The name in quotes with its colon, as in a text without white space.
     quoted: Box<str>,
     pub(super) take: Take,
-    /// The property that followed this one in the previous object.
+    /// The index of the property that followed this one in the previous object.
     pub(super) next: u16,
     pub(super) skipped: Skipped,
 }
@@ -58,8 +58,8 @@ pub(super) struct Skipped {
 const REMEMBERED: usize = 1024;
 
 impl Skipped {
-    /// Returns the length of the cached value. `None` if `rest` does not begin with it, or if `depth` exceeds the
-    /// depth at which it was checked.
+    /// Returns the length of the cached value. `None` if `rest` does not begin with it, or if `depth` exceeds the depth
+    /// at which the cached value was checked.
     #[inline(always)]
     pub(super) fn stands_at(&self, rest: &[u8], depth: usize) -> Option<usize> {
         (!self.bytes.is_empty() && rest.starts_with(&self.bytes) && depth <= self.depth).then_some(self.bytes.len())

@@ -284,7 +284,7 @@ impl<'t> Key<'t> {
             return self.name() == name;
         }
         let node = self.0.node();
-        // Most names differ in length, which needs no reading of the text.
+        // Compare the lengths first, which needs no reading of the text. Most names differ in length.
         let length = (node.end - node.start) as usize - 2;
         length == name.len() && self.raw() == name
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct Edits {
     /// The edits in the order in which they were made.
     edits: Vec<Edit>,
-    /// The new JSON texts, concatenated. Each edit has a range of it.
+    /// The new JSON texts, concatenated. Each edit refers to a range of these bytes.
     text: Vec<u8>,
     /// Pairs of a node's index and the index of its edit, sorted. Computed at the first use.
     sorted: OnceCell<Vec<(u32, u32)>>,
@@ -69,7 +69,7 @@ impl<'e> OfNode<'e> {
 }
 
 impl Edits {
-    /// Returns an empty set of edits. With it, the writer copies the value.
+    /// Returns an empty set of edits. With an empty set, the writer copies the tokens of a value unchanged.
     pub fn new() -> Edits {
         Edits::default()
     }

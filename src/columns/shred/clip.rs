@@ -29,7 +29,7 @@ pub(super) struct Wanted {
 /// What is wanted of a slot.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
-    /// No column. A value still makes the object that contains it present.
+    /// No column is wanted. But a value makes the object that contains it present.
     Nothing,
     /// The value as written, without companions.
     Value,

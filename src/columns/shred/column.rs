@@ -1,7 +1,8 @@
 //! The column of one R4 element with its companions, and which JSON values it accepts.
 //!
 //! Invariant: if `append` returns `false`, the column has as many rows as before, at any depth. So a struct or list
-//! without a value leaves no trace, and a row without a value costs a column nothing until the column's next value.
+//! without a value does not change its columns, and a row without a value costs a column nothing until the column's
+//! next value.
 
 use super::clip::Want;
 use super::companion;

@@ -5,7 +5,8 @@ use crate::fhir::decimal::Decimal;
 use crate::fhir::reference::Target;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
 
-/// Returns a decimal as an integer in units of 10^-18. `None` if it has more digits than that holds exactly.
+/// Returns a decimal as an integer in units of 10^-18. `None` if this integer would not be exact or would have more
+/// than 38 digits.
 pub(super) fn number(text: &str) -> Option<i128> {
     Decimal::parse(text).ok()?.scaled()
 }

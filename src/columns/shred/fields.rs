@@ -1,5 +1,5 @@
-//! The columns of a struct. It expects the properties of a value in the order of the previous value, so most names
-//! need no lookup. A hash table finds the columns of the others.
+//! The columns of a struct. It expects the properties of a value in the order of the previous value, so most names need
+//! no lookup. A hash table finds the columns of the other names.
 
 use super::clip::{Want, Wanted};
 use super::column::{Column, Context, Fault, size};
@@ -26,7 +26,7 @@ pub(super) struct Struct {
     children: Vec<Child>,
     /// For each slot, the index of its child, or [`NONE`].
     by_slot: Vec<u16>,
-    /// The first child of the previous value.
+    /// The index of the first child of the previous value.
     first: u16,
     len: usize,
     nulls: NullBufferBuilder,
@@ -35,7 +35,7 @@ pub(super) struct Struct {
 #[derive(Debug)]
 struct Child {
     slot: &'static Slot,
-    /// The child that followed this one in the previous value.
+    /// The index of the child that followed this one in the previous value.
     next: u16,
     column: Column,
 }
@@ -115,7 +115,8 @@ impl Struct {
     }
 
     /// Returns the child of a property and caches it as the successor of `before`. `None` if R4 does not define the
-    /// property, if it gets no column here, or if its columns would be too many, which sets `cx.fault`.
+    /// property, if the property gets no column here, or if its columns would exceed the allowed number. In the last
+    /// case, sets `cx.fault`.
     #[cold]
     fn find(&mut self, key: Key<'_>, before: u16, cx: &mut Context) -> Option<u16> {
         let name = key.name();
@@ -225,7 +226,7 @@ impl Struct {
         )?))
     }
 
-    /// Returns the columns that have a value, in definition order, with `len` rows each. Empties them.
+    /// Returns the columns that have a value, in definition order, with `len` rows each. Empties all columns.
     pub(super) fn finish_children(&mut self, len: usize) -> Result<Vec<(FieldRef, ArrayRef)>, ArrowError> {
         let mut columns = Vec::new();
         let in_order = self.by_slot.iter().filter(|place| **place != NONE);

@@ -18,11 +18,11 @@ use std::sync::Arc;
 /// needs more columns is refused.
 pub const MAX_COLUMNS: usize = 10_000;
 
-/// The maximum number of bytes of JSON in one batch. Arrow's text columns have 32-bit offsets.
+/// The maximum number of bytes of JSON in one batch. It is limited because Arrow's text columns have 32-bit offsets.
 pub const MAX_BATCH_BYTES: usize = 1 << 30;
 
-/// The maximum number of bytes of one batch's columns, without the text of the values. Some rows are small as JSON
-/// and large as columns: a list of many items that have hundreds of columns and few values.
+/// The maximum number of bytes of one batch's columns, without the text of the values. Some rows are small as JSON but
+/// large as columns. An example is a long list whose items have hundreds of columns and few values.
 pub const MAX_BATCH_WIDTH: usize = 256 << 20;
 
 /// The number of bytes of JSON between two checks of [`MAX_BATCH_WIDTH`].
@@ -37,7 +37,7 @@ pub enum ShredError {
         /// The resource type.
         resource: &'static str,
     },
-    /// An object has a property twice. Readers could disagree on the meaning of the resource.
+    /// An object has a property twice. The row is refused, because readers could disagree on its meaning.
     #[error("the property `{property}` stands twice in one object")]
     Duplicate {
         /// The property's name.
@@ -83,8 +83,8 @@ impl Shredder {
         Shredder::with_root(type_id, Struct::new(Shape::of(type_id), true, None))
     }
 
-    /// Returns a shredder for the columns of a clip. It accepts whole resources, or resources of which the clip's
-    /// selection was read.
+    /// Returns a shredder for the columns of a clip. It accepts resources that were parsed as a whole, or with the
+    /// clip's selection.
     pub fn clipped(clip: &Clip) -> Shredder {
         let root = Struct::new(Shape::of(clip.type_id()), true, Some(clip.root().clone()));
         Shredder::with_root(clip.type_id(), root)
@@ -176,7 +176,8 @@ impl Shredder {
         let len = std::mem::take(&mut self.rows);
         (self.bytes, self.unmeasured) = (0, 0);
         let mut arrays = self.system.finish(len)?;
-        // A column without nulls in a lake may have nulls in other batches: a resource outside a lake may have no id.
+        // In a lake, some columns have no nulls. Outside a lake they can have nulls, because a resource may have no id
+        // there. So make the field of such a column nullable.
         let nullable = |(field, array): (&FieldRef, &ArrayRef)| {
             if array.null_count() > 0 && !field.is_nullable() {
                 Arc::new(field.as_ref().clone().with_nullable(true))

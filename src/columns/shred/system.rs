@@ -32,7 +32,7 @@ pub struct SystemValues<'a> {
     pub digest: [u8; 16],
     /// The shared resources to which the row refers, as `Type/id`.
     pub shared_refs: &'a [String],
-    /// The resource's JSON text, which answers copy as it is.
+    /// The resource's JSON text. The server's answers contain an unchanged copy of it.
     pub resource: &'a str,
 }
 
