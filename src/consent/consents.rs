@@ -24,7 +24,7 @@ pub struct ConsentFilter<'a> {
     pub mode: Option<Mode>,
     /// Only consents in this state.
     pub state: Option<ConsentState>,
-    /// Only consents that come after the one with this creation time and id, in the order newest first.
+    /// Only consents that come after the one with this creation time and id. The newest consents come first.
     pub after: Option<(i64, &'a str)>,
     /// The maximum number of consents.
     pub limit: u32,
@@ -70,7 +70,7 @@ impl Consents<'_> {
         })
     }
 
-    /// Returns the ids that begin with `beginning`, in order and at most `limit`.
+    /// Returns the consent ids that begin with `beginning`, in order and at most `limit`.
     pub fn beginning(&self, beginning: &str, limit: u32) -> Result<Vec<String>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT id FROM consent WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id LIMIT ?2";
@@ -162,7 +162,7 @@ impl Consents<'_> {
         })
     }
 
-    /// Returns the newest consent whose sync stored a Patient. `None` for imported and unknown Patients.
+    /// Returns the newest consent whose sync stored this Patient. `None` for imported and unknown Patients.
     pub fn full_of_patient(
         &self,
         application: &str,
@@ -192,7 +192,8 @@ impl Consents<'_> {
         })
     }
 
-    /// Returns the scope of one Patient's rows in the lake: rows that the consent's syncs stored, or imported ones.
+    /// Returns the scope of one Patient's rows in the lake: the rows that the syncs of the Patient's newest consent
+    /// stored, or the imported rows if there is no such consent.
     pub fn scope_of_patient(&self, lake: &Lake, application: &str, mode: Mode, patient: &str) -> Result<Scope, Error> {
         let known = self.full_of_patient(application, mode, patient)?;
         let mut scope = match &known {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// An error of the store, or the refusal of a value that may not be stored.
+/// An error of the store, or the refusal of a value that must not be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// SQLite reported an error. [`Error::Failed`] says in which file.
@@ -52,20 +52,20 @@ pub enum Error {
     /// An application with this id already exists.
     #[error("an application is called {0:?} already")]
     ApplicationExists(String),
-    /// This redirect URI may not be registered.
+    /// This redirect URI must not be registered.
     #[error("the redirect URI {uri:?} {problem}")]
     RedirectUri {
         /// The URI.
         uri: String,
-        /// The rest of the message, which follows the URI.
+        /// The end of this error's message, after the URI.
         problem: &'static str,
     },
-    /// Another value may not be stored.
+    /// A value must not be stored. Refused redirect URIs have an error of their own.
     #[error("{what} {problem}")]
     Invalid {
         /// The name of the value, and for some values the value itself.
         what: String,
-        /// The rest of the message, which follows `what`.
+        /// The end of this error's message, after `what`.
         problem: &'static str,
     },
     /// The initial access token is unknown, used or expired.
@@ -74,7 +74,8 @@ pub enum Error {
     /// No such organization is in the directory.
     #[error("no organization has the id {0:?}")]
     UnknownOrganization(String),
-    /// Another endpoint has the same name or FHIR base. The text is the rest of the message.
+    /// Another endpoint has the same name or FHIR base. The text is the end of this error's message: what the other
+    /// endpoint has.
     #[error("another endpoint {0}")]
     EndpointExists(String),
     /// The current state does not allow this transition.

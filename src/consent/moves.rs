@@ -1,8 +1,8 @@
-//! Changes the states of consents, authorizations and jobs. No other file does. Each change sets the times of the new
-//! state and writes an audit line, in the caller's transaction.
+//! Changes the states of consents, authorizations and jobs. No other file changes them. Each change sets the times of
+//! the new state and writes an audit line, in the caller's transaction.
 //!
 //! The caller handles further consequences (codes, tokens, jobs, rows in the lake). Only the end of an authorization
-//! has the same consequences for all callers, so [`end`] handles them.
+//! has the same consequences for all callers, so the function [`end`] handles these.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -24,11 +24,11 @@ pub const ONE_TIME_SECONDS: i64 = 86_400;
 /// A consent that a new flow begins.
 #[derive(Clone, Debug)]
 pub struct NewConsent<'a> {
-    /// The publishable key of the client that requested it.
+    /// The publishable key of the client that requested the consent.
     pub client: &'a str,
-    /// The key's application.
+    /// The id of the application that the client belongs to.
     pub application: &'a str,
-    /// The key's mode.
+    /// The mode of the client's publishable key.
     pub mode: Mode,
     /// How the consent is made.
     pub made_by: Origin,
@@ -73,8 +73,8 @@ pub struct Grant<'a> {
 }
 
 impl Consent {
-    /// Makes a consent without an audit line. `owner_of` computes the owner of its rows from its id. If another
-    /// consent already has this owner, a new id is drawn.
+    /// Makes a consent without an audit line. `owner_of` computes the owner of the consent's rows from the consent's
+    /// id. If another consent already has this owner, a new id is drawn.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -115,7 +115,7 @@ impl Consent {
         Consent::get(connection, &id)?.ok_or(Error::Lost("consent"))
     }
 
-    /// Writes the audit line `consent.created`. Some callers do so when they make the consent, others when a browser
+    /// Writes the audit line `consent.created`. Some callers write it when they make the consent, others when a browser
     /// first opens the flow.
     pub(super) fn note_created(&self, connection: &Connection, now: i64) -> Result<(), Error> {
         let (actor, origin) = (Actor::Application, self.made_by.name());
@@ -154,7 +154,7 @@ impl Consent {
 }
 
 impl Authorization {
-    /// Adds an authorization at the end of a consent, and writes an audit line.
+    /// Adds an authorization to a consent, after the authorizations that the consent has, and writes an audit line.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -248,7 +248,7 @@ impl Authorization {
                 self.id
             ],
         )?;
-        // The consent may already have this Patient, because a patient may authorize the same source twice.
+        // The consent already has this Patient if the patient has authorized the same source before.
         let sql = "INSERT INTO consent_patient (consent, ordinal, patient) SELECT ?1, ?2, ?3
                    WHERE NOT EXISTS (SELECT 1 FROM consent_patient WHERE consent = ?1 AND patient = ?3)";
         connection.execute(sql, params![self.consent, self.ordinal, grant.patient])?;
@@ -313,8 +313,8 @@ impl Job {
     }
 }
 
-/// Ends an authorization by `event`: deletes its credential, stops its open jobs, and requests the erasure of its
-/// rows if it may have any.
+/// Ends an authorization by `event`: deletes its credential, stops its open jobs, and requests the erasure of its rows,
+/// unless it cannot have rows.
 pub(super) fn end(
     connection: &Connection,
     now: i64,
@@ -325,7 +325,7 @@ pub(super) fn end(
 ) -> Result<(), Error> {
     authorization.step(connection, now, actor, event)?;
     forget_access(connection, &authorization.id)?;
-    // Without the Patient's id at the source, no job can fetch records.
+    // Delete the Patient's id at the source, so that no job can fetch records any more.
     let sql = "UPDATE patient_authorization SET source_patient = NULL WHERE id = ?1";
     connection.execute(sql, [&authorization.id])?;
     authorization.source_patient = None;
@@ -357,7 +357,7 @@ pub(super) fn forget_outcomes(connection: &Connection, authorization: &str) -> R
     Ok(())
 }
 
-/// Stops the open jobs of an authorization, because its records may not be fetched any more.
+/// Stops the jobs of an authorization that have not ended, because the service must not fetch its records any more.
 pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, why: &str) -> Result<(), Error> {
     let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE')";
     for mut job in Job::select(connection, open, [authorization])? {
@@ -369,8 +369,8 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
 }
 
 /// Requests the erasure of an authorization's rows as a part of the erasure job `job`, and ends the codes, cards and
-/// links of the consent. Does nothing if the authorization was never exchanged or its erasure was already requested,
-/// because then it has no rows to erase.
+/// links of the consent. Does nothing if the authorization was never exchanged, because then it has no rows. Does
+/// nothing, too, if the erasure of its rows was already requested, or for an operator's consent.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,
@@ -398,7 +398,7 @@ pub(super) fn ask_to_erase(
             job
         ],
     )?;
-    // Cards and links may hold records of all sources, so the end of one source ends them all.
+    // Cards and links may hold records of all sources. So they end even if only one source's rows are erased.
     end_what_was_given_out(connection, now, (Actor::Service, reason), &consent.id)?;
     let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
     connection.execute(sql, params![now, authorization.id])?;
@@ -406,8 +406,8 @@ pub(super) fn ask_to_erase(
     Ok(())
 }
 
-/// Revokes every access token, code, refresh token, card and link of a consent, and deletes its closed sessions.
-/// `ending` says who ends them and why.
+/// Revokes every access token, code, refresh token, card and link of a consent, and deletes its sessions that have
+/// ended. `ending` has the actor and the reason, for the audit log.
 pub(super) fn kill_tokens(
     connection: &Connection,
     now: i64,

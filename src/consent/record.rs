@@ -42,11 +42,11 @@ impl AuthorizationType {
 named! {
     /// How a consent was made. The column `made_by` holds it.
     Origin {
-        /// By a request at `/oauth/authorize`.
+        /// The consent was made by a request at `/oauth/authorize`.
         Oauth = "oauth",
-        /// By the link component, or by a request at `/link/auth`.
+        /// The consent was made by the link component, or by a request at `/link/auth`.
         Link = "link",
-        /// By the command line, for imported records.
+        /// The consent was made by the command line, for imported records.
         Operator = "operator",
     }
 }
@@ -99,7 +99,7 @@ pub struct Authorization {
     pub authorization_type: AuthorizationType,
     /// The authorization's state.
     pub state: AuthorizationState,
-    /// The expected usage. Once the source has granted access: the granted usage.
+    /// The expected usage or, as soon as the source has granted access, the granted usage.
     pub usage: Usage,
     /// The id of the chosen endpoint.
     pub endpoint: String,
@@ -140,7 +140,7 @@ pub struct Authorization {
 pub struct Job {
     /// The job's id.
     pub id: String,
-    /// The authorization whose records it fetches.
+    /// The id of the authorization whose records the job fetches.
     pub authorization: String,
     /// Why the job was made: `exchange`, `refresh` or `schedule`.
     pub cause: String,
@@ -202,7 +202,8 @@ impl Consent {
         Ok(Some(consent))
     }
 
-    /// Returns the consents that match a condition. It follows `FROM consent` and may end with ORDER BY and LIMIT.
+    /// Returns the consents that match `condition`. The condition follows `FROM consent` in the statement and may end
+    /// with ORDER BY and LIMIT.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,
@@ -218,8 +219,8 @@ impl Consent {
     }
 }
 
-/// Returns the Patient ids of a consent. A Patient comes first if its authorization is AUTHORIZED or EXCHANGED and
-/// the erasure of its records was not requested, because the first Patient is the primary one.
+/// Returns the Patient ids of a consent. The first one is the primary Patient. So a Patient comes before others if its
+/// authorization is AUTHORIZED or EXCHANGED and the erasure of its records was not requested.
 fn patients(connection: &Connection, consent: &str) -> Result<Vec<String>, Error> {
     let sql = "SELECT patient FROM consent_patient AS known WHERE consent = ?1
                ORDER BY NOT EXISTS (SELECT 1 FROM patient_authorization AS auth
@@ -269,8 +270,8 @@ impl Authorization {
         Authorization::select(connection, "WHERE consent = ?1 ORDER BY ordinal", [consent])
     }
 
-    /// Returns the authorizations that match a condition. It follows `FROM patient_authorization` and may end with
-    /// ORDER BY and LIMIT.
+    /// Returns the authorizations that match `condition`. The condition follows `FROM patient_authorization` in the
+    /// statement and may end with ORDER BY and LIMIT.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,
@@ -296,7 +297,7 @@ impl Authorization {
         }
     }
 
-    /// Returns the time of expiry that applications see. An authorization that is only shown as EXPIRED gets
+    /// Returns the time of expiry that applications see. If the authorization is only shown as EXPIRED, this is
     /// `data_until`, or the time at which the erasure was requested.
     pub fn expired_at(&self, now: i64) -> Option<i64> {
         let over = self.state_at(now) == AuthorizationState::Expired;
@@ -326,7 +327,8 @@ impl Job {
         })
     }
 
-    /// Returns the jobs that match a condition. It follows `FROM sync_job` and may end with ORDER BY and LIMIT.
+    /// Returns the jobs that match `condition`. The condition follows `FROM sync_job` in the statement and may end with
+    /// ORDER BY and LIMIT.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,

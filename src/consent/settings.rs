@@ -12,7 +12,7 @@ pub struct Settings<'a> {
 }
 
 impl Settings<'_> {
-    /// Returns the base address of the last server on this folder. `None` if no server has run there.
+    /// Returns the base address of the server that last ran on this folder. `None` if no server has run there.
     pub fn base_url(&self) -> Result<Option<String>, Error> {
         let connection = self.store.connection();
         let mut statement = connection.prepare_cached("SELECT value FROM setting WHERE name = ?1")?;

@@ -15,7 +15,7 @@ pub struct IllegalMove {
     pub event: &'static str,
 }
 
-/// Defines an enum whose members have fixed names, which the store and the answers use.
+/// Defines an enum whose members have fixed names. The store and the answers use these names.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $text:literal,)+ }) => {
         $(#[$doc])*
@@ -123,7 +123,7 @@ named! {
         Authorized = "AUTHORIZED",
         /// The application has access tokens for the source's records.
         Exchanged = "EXCHANGED",
-        /// A technical failure at the source, or a first sync that stored nothing.
+        /// There was a technical failure at the source, or the first sync stored nothing.
         Errored = "ERRORED",
         /// The patient did not complete the authorization, or the application did not exchange its code or public
         /// token.
@@ -152,7 +152,7 @@ named! {
         Exchanged = "exchanged",
         /// The code or public token expires before its exchange.
         CodeExpired = "left unused",
-        /// A technical failure at the source, or a first sync that stored nothing.
+        /// There is a technical failure at the source, or the first sync stores nothing.
         Failed = "failed",
         /// The application requests a first sync again after a failed one.
         Retried = "tried again",

@@ -85,8 +85,8 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
         return Ok(Vec::new());
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // A normal connection creates a log file beside the store. So without a log file no process has the store open,
-    // and the option `immutable` reads it without creating one.
+    // Every normal connection creates a log file beside the store. So if there is no log file, no process has the store
+    // open. Then the option `immutable` is safe, and it reads the store without creating a log file.
     let mut log = path.clone().into_os_string();
     log.push("-wal");
     let is_at_rest = !Path::new(&log).exists();
@@ -137,8 +137,8 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the store in `folder`. Creates whatever is missing: the file (readable by its owner only), a signing key
-    /// and the application [`LOCAL_APPLICATION`].
+    /// Opens the store in `folder`. Creates whatever is missing: the file (only the system user who runs the process
+    /// can read it), a signing key and the application [`LOCAL_APPLICATION`].
     pub fn open(folder: &Path, clock: Clock) -> Result<Store, Error> {
         let path = folder.join(FILE);
         Store::opened_at(folder, &path, clock).map_err(|error| error.at(&path))
@@ -164,7 +164,8 @@ impl Store {
         };
         store.applications().register(LOCAL_APPLICATION)?;
         store.reload()?;
-        // `reload` has decrypted the signing keys, so the sealer has the right key for encrypting the sessions.
+        // `reload` has decrypted the signing keys, so the sealer has the right key. Only now encrypt the sessions with
+        // it.
         seal_clear_sessions(&mut store.connection(), store.sealer())?;
         Ok(store)
     }
@@ -174,8 +175,8 @@ impl Store {
         &self.clock
     }
 
-    /// Runs `work` on the connection, which no other thread uses meanwhile. It begins no transaction: another process
-    /// may write between two statements of `work`.
+    /// Runs `work` on the connection. No other thread uses the connection meanwhile. `work` runs outside a transaction:
+    /// another process may write between two of its statements.
     pub(super) fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         work(&locked(&self.connection)).map_err(|error| error.at(&self.path))
     }
@@ -274,8 +275,8 @@ impl Store {
         if changed { self.reload() } else { Ok(()) }
     }
 
-    /// Returns the base address of the last server on a folder. `None` if there was none or the store cannot be read.
-    /// Creates and changes no store.
+    /// Returns the base address of the server that last ran on a folder. `None` if there was none or the store cannot
+    /// be read. Neither creates nor changes a store.
     pub fn last_base_url(folder: &Path) -> Option<String> {
         let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(folder.join(FILE), only_reading).ok()?;
@@ -288,8 +289,8 @@ impl Store {
     }
 
     pub(super) fn reload(&self) -> Result<(), Error> {
-        // Read the version first. If another process writes in between, the next refresh reads its change again. With
-        // the opposite order the refresh would miss the change.
+        // Read the version first. If another process writes between the two reads, the next refresh sees a new version
+        // and reads again. With the opposite order the refresh would miss the change.
         let version = self.data_version()?;
         let held = {
             let connection = locked(&self.connection);
@@ -308,12 +309,12 @@ impl Store {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic in another thread leaves the value consistent, because each statement changes it as a whole. So ignore
-    // the poisoning.
+    // Ignore the poisoning. A panic in another thread leaves the value consistent, because each statement changes the
+    // value as a whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Opens the store's file, which it creates if necessary, and migrates it to the newest version. Returns the
+/// Opens the store's file and migrates it to the newest version. Creates the file if it is missing. Returns the
 /// connection and the sealer.
 pub(super) fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> {
     create_private(path).map_err(|source| Error::Open {
@@ -330,8 +331,8 @@ pub(super) fn connected(folder: &Path, path: &Path) -> Result<(Connection, Seale
     Ok((connection, Sealer::open(folder)?))
 }
 
-/// Creates the file if it is missing, readable by its owner only. SQLite gives its write-ahead log the same
-/// permissions.
+/// Creates the file if it is missing. Only the system user who runs the process can read it. SQLite gives its
+/// write-ahead log the same permissions.
 fn create_private(path: &Path) -> std::io::Result<()> {
     match private::options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),

@@ -1,8 +1,8 @@
 //! Applies time limits: patients who left the flow, codes that nobody exchanged, ended refresh windows, expired
 //! one-time records.
 //!
-//! A server calls [`Store::sweep`] every second. Other code does not rely on it: before each use it compares the time
-//! limit with the clock.
+//! A server calls [`Store::sweep`] every second. Other code does not rely on the sweep: it compares a time limit with
+//! the clock before each use.
 
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ const HOUR: i64 = 3_600;
 /// What a sweep has done: the number of cases of each rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Flows in which the patient was idle for too long.
+    /// Flows that ended because the patient was idle for too long.
     pub left: usize,
     /// Codes and public tokens that were not exchanged in time.
     pub unused: usize,
@@ -47,7 +47,7 @@ pub struct Swept {
 }
 
 impl Store {
-    /// Makes the transitions whose time has come, until none is left.
+    /// Makes all transitions whose time has come.
     pub fn sweep(&self) -> Result<Swept, Error> {
         let now = self.clock().now();
         self.keep_house(now)?;
@@ -80,14 +80,14 @@ impl Store {
 
 const LEFT: &str = "WHERE state = 'CREATED' AND touched_at <= ?1";
 const UNUSED: &str = "WHERE state = 'AUTHORIZED' AND code_until <= ?1";
-/// Consents whose refresh window has ended. A consent without EXCHANGED authorizations is not selected: it has
-/// nothing left that could expire, and every sweep would select it again.
+/// Consents whose refresh window has ended. A consent without EXCHANGED authorizations is not selected, because nothing
+/// of it can expire any more. Otherwise every sweep would select it again.
 const EXPIRED: &str =
     "WHERE state = 'EXCHANGED' AND refresh_until <= ?1 AND EXISTS (SELECT 1 FROM patient_authorization
                        WHERE consent = consent.id AND state = 'EXCHANGED')";
 const EMPTIED: &str = "WHERE state = 'EXCHANGED' AND data_until <= ?1 AND data_erased_at IS NULL";
-/// Authorizations in state ERRORED that can no longer be retried. Until then they keep their credential and the
-/// source's message, because the application may retry.
+/// Authorizations in state ERRORED that can no longer be retried. As long as the application may retry, an
+/// authorization keeps its credential and the source's message.
 const GIVEN_UP: &str = "WHERE state = 'ERRORED'
                         AND (EXISTS (SELECT 1 FROM credential WHERE authorization = patient_authorization.id)
                              OR EXISTS (SELECT 1 FROM sync_job WHERE authorization = patient_authorization.id
@@ -118,13 +118,13 @@ impl Store {
             return Ok(());
         }
         self.write(|transaction| {
-            // Nobody needs sessions that ended long ago.
+            // Delete sessions that ended long ago, because nobody needs them.
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
             forget_revoked_sessions(transaction, now)?;
             cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
-            // After an expunge of imported records, the operator's consent must stay until its last token has
-            // expired. It still has the Patient's id, so delete it then.
+            // Delete the operator's consents whose imported records were expunged, because such a consent still has the
+            // Patient's id. It is deleted only after its last token has expired.
             let sql = "DELETE FROM consent WHERE made_by = 'operator' AND expunged_at < ?1
                        AND NOT EXISTS (SELECT 1 FROM erasure WHERE consent = consent.id AND done_at IS NULL)";
             transaction.execute(sql, [now - PATIENT_SECONDS])?;
@@ -138,7 +138,8 @@ impl Store {
     }
 }
 
-/// Ends flows whose patient has left, with the access that sources have granted: nobody will get a code to exchange.
+/// Ends flows whose patient has left. Also ends the access that sources have granted in such a flow, because nobody
+/// will get a code to exchange for it.
 fn left(connection: &Connection, sealer: &Sealer, now: i64, swept: &mut Swept) -> Result<(), Error> {
     for mut consent in Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])? {
         if unbegun::forget(connection, &consent)? {

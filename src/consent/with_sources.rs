@@ -63,19 +63,20 @@ pub struct ChosenEndpoint {
 /// The time until a patient must authorize again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxAuth {
-    /// Seconds until the end, negative after it.
+    /// The number of seconds until the patient must authorize again. Negative after this time.
     Seconds(i64),
-    /// No end is known.
+    /// It is not known when the patient must authorize again.
     Unknown,
-    /// The authorization has no end.
+    /// The patient need not authorize again.
     Indefinite,
-    /// Not applicable: the endpoint cannot be refreshed, or authorizations of this type cannot.
+    /// Not applicable: access cannot be refreshed, because of the endpoint or because of the type of the authorization.
     Unsupported,
 }
 
 impl ConsentWithSources {
-    /// Returns the source whose Patient is the consent's primary one: the first that is AUTHORIZED or EXCHANGED and
-    /// not erased. If there is none: the first that was ever authorized, or else the first.
+    /// Returns the source whose Patient is the consent's primary one: the first source that is AUTHORIZED or EXCHANGED
+    /// and whose records are not erased. If there is none: the first source that was ever authorized, or else the first
+    /// source.
     pub fn primary(&self) -> Option<&Source> {
         let holds = |source: &&Source| {
             let authorization = &source.authorization;
@@ -126,8 +127,8 @@ impl ConsentWithSources {
         }
     }
 
-    /// Returns the combined sync state of the sources whose records are not gone. The first state of this list that a
-    /// source has wins: ACTIVE, WAITING, CREATED, FAILED, COMPLETED.
+    /// Returns the combined sync state of the sources whose records are not gone. This is the first state of the list
+    /// ACTIVE, WAITING, CREATED, FAILED, COMPLETED that one of these sources has.
     pub fn sync(&self, now: i64) -> Option<JobState> {
         let rank = |state: &JobState| match state {
             JobState::Active => 0,
@@ -140,8 +141,9 @@ impl ConsentWithSources {
         states.min_by_key(rank)
     }
 
-    /// Returns the time at which a new refresh token expires: after [`REFRESH_SECONDS`], or earlier, when the access to
-    /// the last source ends. If no source can be refreshed even now, it is after [`REFRESH_SECONDS`].
+    /// Returns the time at which a new refresh token expires: after [`REFRESH_SECONDS`], or earlier if the access to
+    /// all sources ends earlier. If no source can be refreshed even now, also returns the time after
+    /// [`REFRESH_SECONDS`].
     pub(super) fn refresh_until(&self, now: i64) -> i64 {
         let usual = now + REFRESH_SECONDS;
         let of = |source: &Source| {
@@ -189,8 +191,8 @@ impl Source {
         }
     }
 
-    /// Whether the state is EXCHANGED or ERRORED. If any source of a consent has one of these states, its tokens can
-    /// be refreshed. The source's records may be gone.
+    /// Whether the authorization is EXCHANGED or ERRORED. The tokens of a consent can be refreshed if this holds for
+    /// any of its sources. The source's records may be gone.
     pub fn may_refresh(&self) -> bool {
         matches!(
             self.authorization.state,

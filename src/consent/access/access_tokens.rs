@@ -23,7 +23,8 @@ impl AccessTokens<'_> {
         })
     }
 
-    /// Revokes a token. `expires_at` is the token's expiry. A later call removes entries of tokens that have expired.
+    /// Revokes a token. `expires_at` is the token's expiry. Also deletes the entries of revoked tokens that have
+    /// expired.
     pub fn revoke(&self, jti: &str, expires_at: i64) -> Result<(), Error> {
         let connection = self.store.connection();
         connection.execute(

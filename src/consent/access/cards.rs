@@ -76,7 +76,8 @@ impl HealthCards<'_> {
             if found.is_none_or(|consent| consent.state != ConsentState::Exchanged) {
                 return Ok(Err(NoCard::Ended));
             }
-            // Until `gone_at` is set, a search may still see rows that are being erased.
+            // Refuse the card if rows of the consent are being erased: a search may see these rows until `gone_at` is
+            // set.
             let sql =
                 "SELECT EXISTS (SELECT 1 FROM erasure WHERE consent = ?1 AND done_at IS NULL AND gone_at IS NULL)";
             if transaction.query_row(sql, [consent], |row| row.get(0))? {

@@ -2,7 +2,8 @@
 //! use. The token opens a session in one browser, whose cookie holds a secret. The store has only digests of tokens
 //! and cookies.
 //!
-//! Neither is a token of the API. They are in tables of their own, which the check of bearer tokens does not read.
+//! Neither a console token nor a cookie is a token of the API. They are in tables of their own, which the check of
+//! bearer tokens does not read.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -36,7 +37,7 @@ pub struct ConsoleSession {
     pub ends_at: i64,
 }
 
-/// What an operator looks at, for the audit log. It does not say whose records these are, except by the consent's id.
+/// The page of records that an operator looks at, for the audit log. Only the consent's id says whose records they are.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsoleLook<'a> {
     /// The kind of page, such as `table`, `resource` or `patient`.
@@ -152,7 +153,7 @@ impl ConsoleSessions<'_> {
         }))
     }
 
-    /// Ends the session of a cookie. Does nothing if there is none.
+    /// Ends the session of a cookie. Does nothing if there is no such session.
     pub fn end(&self, cookie: &str) -> Result<(), Error> {
         let digest = secret::digest(cookie);
         let now = self.store.clock().now();
@@ -176,7 +177,8 @@ impl ConsoleSessions<'_> {
         })
     }
 
-    /// Writes an audit line. The caller does so before it shows the records to the operator.
+    /// Writes an audit line about a page with records. The caller must do this before it shows the records to the
+    /// operator.
     pub fn note_look(&self, session: &ConsoleSession, look: &ConsoleLook<'_>) -> Result<(), Error> {
         let now = self.store.clock().now();
         let detail = format!(

@@ -1,5 +1,5 @@
-//! The credential that the service has for each authorization: the tokens of its source, encrypted. The end of the
-//! authorization deletes it.
+//! The credential that the service has for each authorization: the tokens of its source, encrypted. The credential is
+//! deleted when the authorization ends.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};

@@ -69,17 +69,17 @@ pub(in crate::consent) fn load(
     Ok(keys)
 }
 
-/// The ids of all keys, after unreadable ones were discarded.
+/// The result of a discard of unreadable keys, as key ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscardedKeys {
-    /// The discarded keys.
+    /// The ids of the discarded keys.
     pub discarded: Vec<String>,
-    /// The RSA keys that are still readable.
+    /// The ids of the RSA keys that can be decrypted.
     pub kept: Vec<String>,
 }
 
-/// Seals the keys that an earlier release left unencrypted, and removes their bytes from the store's file and its
-/// log. If another process reads the store or the disk is full, a later opening removes the bytes.
+/// Seals the keys that an earlier release left unencrypted, and removes their bytes from the store's file and its log.
+/// If another process reads the store or the disk is full, a later opening of the store removes the bytes.
 pub(in crate::consent) fn seal_clear_keys(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
     if !is_marked(connection, CLEAR_KEYS)? {
         return Ok(());

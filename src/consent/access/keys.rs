@@ -16,14 +16,14 @@ pub(in crate::consent) struct SigningKey {
     pub(in crate::consent) kid: String,
     pub(in crate::consent) private: EncodingKey,
     pub(in crate::consent) public: DecodingKey,
-    /// When another key replaced this one.
+    /// When another key replaced this one. `None` for the current key.
     pub(in crate::consent) retired_at: Option<i64>,
     /// The public half as a JSON Web Key.
     pub(in crate::consent) jwk: Jwk,
 }
 
-/// For how many seconds after its replacement a key may still sign, because another process has not noticed the
-/// replacement.
+/// For how many seconds after a key's replacement its new signatures are accepted. Another process may not have noticed
+/// the replacement yet.
 const LATE: i64 = 60;
 
 /// Generates an RSA key of 2,048 bits, in PKCS #8 form.
@@ -39,7 +39,8 @@ impl SigningKey {
         self.retired_at.is_none_or(|retired| now <= retired + seconds)
     }
 
-    /// Whether this key may have signed a token at this time. So nobody can make new tokens with a stolen former key.
+    /// Whether this key was in use at the time `issued_at`. Tokens with a later time are refused, so nobody can make
+    /// new tokens with a stolen former key.
     pub(in crate::consent) fn may_have_signed(&self, issued_at: i64) -> bool {
         self.retired_at.is_none_or(|retired| issued_at <= retired + LATE)
     }

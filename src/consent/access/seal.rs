@@ -62,7 +62,7 @@ impl Sealer {
     }
 }
 
-/// Whether the environment variable with the key exists. Then the key file is not used.
+/// Whether the environment variable with the key exists. If so, the key file is not used.
 pub fn has_key_variable() -> bool {
     std::env::var_os(VARIABLE).is_some()
 }
@@ -77,7 +77,8 @@ fn parsed(text: &str) -> Result<[u8; KEY_LEN], Error> {
         .ok_or(Error::Key("TABULARIUM_KEY or service.key is not 32 bytes in base64"))
 }
 
-/// Reads the key file. Makes it if it is missing. If several processes open the store at once, all get the same key.
+/// Reads the key file. Makes it if it is missing. If several processes open the store at the same time, all get the
+/// same key.
 fn key_file(path: &Path) -> Result<String, Error> {
     let open = |source| Error::Open {
         path: path.to_owned(),

@@ -236,8 +236,8 @@ impl Tokens {
             .ok_or(Refusal::Signature)?;
         let signed = jsonwebtoken::decode::<Claims>(token, &key.public, &validation(&self.issuer)).map_err(refusal)?;
         let claims = signed.claims;
-        // No token of this service is valid for longer. A stolen former key can therefore forge only tokens that
-        // expire at the latest when the genuine tokens of that key have expired.
+        // No token of this service is valid for longer than `PATIENT_SECONDS`. So all tokens that are forged with a
+        // stolen former key have expired when the last genuine token of this key has expired.
         let longest = claims.iat.saturating_add(PATIENT_SECONDS);
         if key.may_have_signed(claims.iat) && claims.exp <= longest {
             Ok(claims)
@@ -281,7 +281,8 @@ impl Tokens {
             .map_err(|_| Refusal::Unavailable)?
             .ok_or(Refusal::Revoked)?;
         let ours = consent.application == *client.application && consent.mode == client.mode;
-        // Since the token was issued, another Patient of the consent may have become the primary one.
+        // Accept every Patient of the consent, because another one may have become the primary Patient after the token
+        // was issued.
         let named = primary
             .strip_prefix("Patient/")
             .is_some_and(|id| consent.patients.iter().any(|patient| patient == id));
@@ -289,8 +290,8 @@ impl Tokens {
             return Err(Refusal::Revoked);
         }
         if let Some(owner) = consent.owner {
-            // Every token of such a consent is recorded until it expires or is revoked. Only operator's consents have
-            // no owner.
+            // Only operator's consents have no owner. For all other consents, each token is recorded until it expires
+            // or is revoked. So refuse a token that is not recorded.
             let known = self.store.access_tokens().knows(&claims.jti, &consent.id);
             if !known.map_err(|_| Refusal::Unavailable)? {
                 return Err(Refusal::Revoked);
@@ -309,7 +310,7 @@ impl Tokens {
         })
     }
 
-    /// Returns the scope of a consent that a patient gave: the rows that its own syncs stored.
+    /// Returns the scope of a consent that a patient gave: the rows that the consent's own syncs stored.
     fn connected(&self, consent: Consent, owner: i64) -> Result<PatientScope, Refusal> {
         let authorizations = self
             .store

@@ -3,14 +3,14 @@
 
 use rusqlite::Connection;
 
-/// Whether this setting exists, so that the files may still contain the bytes.
+/// Whether this setting exists. If so, the store's files may contain unencrypted secrets.
 pub(in crate::consent) fn is_marked(connection: &Connection, setting: &str) -> Result<bool, rusqlite::Error> {
     let sql = "SELECT EXISTS (SELECT 1 FROM setting WHERE name = ?1)";
     connection.query_row(sql, [setting], |row| row.get(0))
 }
 
-/// Rewrites the whole file, empties the log and deletes the setting. If another process reads the store or the disk
-/// is full, it only logs a warning, and a later opening tries again. `what` describes the bytes in that warning.
+/// Rewrites the whole file, empties the log and deletes the setting. If another process reads the store or the disk is
+/// full, only logs a warning, and a later opening of the store tries again. `what` describes the bytes in that warning.
 pub(in crate::consent) fn wipe(connection: &Connection, setting: &str, what: &str) {
     match wiped(connection, setting) {
         Ok(true) => {}

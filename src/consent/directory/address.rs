@@ -97,7 +97,8 @@ fn check_letters(text: &str) -> Result<(), &'static str> {
     if text.len() > LONGEST {
         return Err("is longer than 2048 letters");
     }
-    // URL parsers drop or encode such characters. The same address could then have two spellings.
+    // Refuse all other characters, because URL parsers drop or encode them. The same address could then have two
+    // spellings.
     let plain =
         |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'}');
     if !text.bytes().all(|byte| plain(byte) && byte != b'|') {

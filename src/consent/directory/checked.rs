@@ -4,10 +4,10 @@ use url::Url;
 
 use super::super::error::Error;
 
-/// The maximum length of a name or label in characters, and the rest of the message for a longer one.
+/// The maximum length of a name or label in characters, and the end of the error message for a longer string.
 pub(super) const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
 
-/// Checks a required string of at most 200 characters on one line. `what` begins the message.
+/// Checks a required string of at most 200 characters on one line. `what` is the beginning of the error message.
 pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
     if text.trim().is_empty() {
         return Err(Error::Invalid {
@@ -18,8 +18,8 @@ pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
     checked_line(what, text, LONGEST)
 }
 
-/// Checks a string that may be empty: at most `longest` characters on one line. `long` is the rest of the message for
-/// a longer one.
+/// Checks a string that may be empty: at most `longest` characters on one line. `what` is the beginning of the error
+/// message, and `long` is its end if the string is longer.
 pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
     let problem = match text {
         text if text.chars().count() > longest => long,

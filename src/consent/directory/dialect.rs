@@ -1,4 +1,5 @@
-//! The dialect of an endpoint: what earlier requests have shown about it. So no sync job must find it out again.
+//! The dialect of an endpoint: the facts that earlier requests have shown about it. They are stored, so that later sync
+//! jobs need not find them out again.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -30,7 +31,7 @@ pub struct Dialect {
     pub page_size: Option<u32>,
     /// How the endpoint accepts the service's secret.
     pub client_auth: Option<ClientAuth>,
-    /// Facts from the endpoint's CapabilityStatement, as JSON. `sync` decides which ones.
+    /// Facts from the endpoint's CapabilityStatement, as JSON. `sync` decides which facts are stored.
     pub statement: Option<String>,
     /// When the CapabilityStatement was read.
     pub statement_at: Option<i64>,

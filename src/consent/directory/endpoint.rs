@@ -16,7 +16,7 @@ use super::checked::{checked, checked_base, checked_line};
 use super::organization::{Organization, checked_organization, put_organization};
 use crate::lake::Mode;
 
-/// The maximum length of a list of scopes in characters, and the rest of the message for a longer one.
+/// The maximum length of a list of scopes in characters, and the end of the error message for a longer list.
 const LONGEST_SCOPE: (usize, &str) = (4_000, "is longer than 4000 letters");
 
 named! {
@@ -39,7 +39,7 @@ named! {
 pub struct Endpoint {
     /// The endpoint's id.
     pub id: String,
-    /// The organization that runs it.
+    /// The organization that runs the endpoint.
     pub organization: Organization,
     /// A name that is unique among endpoints. It may change.
     pub name: String,
@@ -108,7 +108,7 @@ pub struct NewEndpoint<'a> {
     pub configuration: Option<&'a str>,
     /// See [`Endpoint::client_id`].
     pub client_id: &'a str,
-    /// The service's client secret at the source. `None` keeps a former one.
+    /// The service's client secret at the source. `None` keeps the stored secret.
     pub client_secret: Option<&'a str>,
     /// See [`Endpoint::scope`].
     pub scope: &'a str,
@@ -181,8 +181,8 @@ impl Endpoint {
         })
     }
 
-    /// Returns the endpoints that match a condition. It follows the FROM of the query and may end with ORDER BY and
-    /// LIMIT.
+    /// Returns the endpoints that match a condition. The condition follows the FROM of the query and may end with ORDER
+    /// BY and LIMIT.
     pub(in crate::consent) fn select(
         connection: &Connection,
         condition: &str,
@@ -264,7 +264,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Returns all endpoints by name. If `mode` is given, only those of that mode.
+    /// Returns all endpoints, ordered by name. If `mode` is given, returns only the endpoints of this mode.
     pub fn all(&self, mode: Option<Mode>) -> Result<Vec<Endpoint>, Error> {
         self.store.read(|connection| {
             let condition = "WHERE ?1 IS NULL OR endpoint.mode = ?1 ORDER BY endpoint.name";
@@ -327,7 +327,7 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Stores an endpoint's SMART configuration, which the caller has just read, and the time.
+    /// Stores an endpoint's SMART configuration, which the caller has just read, and the present time.
     pub fn checked(&self, id: &str, configuration: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         let sql = "UPDATE endpoint SET configuration = ?2, checked_at = ?3 WHERE id = ?1";

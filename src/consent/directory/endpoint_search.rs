@@ -6,9 +6,9 @@ use super::endpoint::{Endpoint, Endpoints};
 use crate::lake::Mode;
 
 impl Endpoints<'_> {
-    /// Returns at most `limit` endpoints of a mode and of these types (of all types if the list is empty) that match
-    /// a text, the best match first. Misspelt words match, too. UNAVAILABLE endpoints never match. An empty text
-    /// matches all others, the most popular first.
+    /// Returns at most `limit` endpoints of a mode and of these types (of all types if the list is empty) that match a
+    /// text, the best match first. Misspelt words match, too. UNAVAILABLE endpoints never match. An empty text matches
+    /// all other endpoints of the mode and types, the most popular first.
     pub fn search(
         &self,
         mode: Mode,

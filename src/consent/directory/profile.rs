@@ -67,7 +67,7 @@ pub struct ApplicationProfile {
 pub struct OrganizationProfile {
     /// The place, in words that patients know.
     pub place: Option<String>,
-    /// The rank among organizations of the same popularity. Without a rank it comes last.
+    /// The rank among organizations of the same popularity. An organization without a rank comes last.
     pub rank: Option<u32>,
     /// A short digest of the logo, for its address. `None` if there is no logo.
     pub logo: Option<String>,
@@ -97,7 +97,7 @@ pub struct OrganizationChange<'a> {
     pub logo: Option<Option<&'a Logo>>,
 }
 
-/// The kind of a logo's owner.
+/// Whether a logo is that of an application or of an organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogoOf {
     /// The logo of an application.
@@ -237,7 +237,7 @@ impl Profiles<'_> {
     }
 }
 
-/// A table, its key column and the key.
+/// The name of a table, the name of its id column, and an id.
 type Row<'a> = (&'static str, &'static str, &'a str);
 
 fn put(

@@ -31,8 +31,8 @@ pub trait ErasedElsewhere {
     fn owners_of(&self, application: &str, patient: &str) -> Vec<i64>;
 }
 
-/// Repeats the erasures in the store of a folder. Returns how many consents for imported records and how many
-/// authorizations ended. Returns zero if there is no store.
+/// Repeats the erasures in the store of a folder. Returns the number of ended consents for imported records plus the
+/// number of ended authorizations. Returns zero if there is no store.
 pub fn end_erased(folder: &Path, clock: &Clock, erased: &dyn ErasedElsewhere) -> Result<u64, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -102,7 +102,7 @@ fn end_synced(
             AuthorizationEvent::Revoked
         };
         // For the OAuth API, an authorization whose one-time records have expired stays EXCHANGED until the refresh
-        // window ends.
+        // window ends. So do not end it here.
         let stays = is_over && !has_elapsed && consent.made_by == Origin::Oauth;
         if !stays && authorization.state.after(event).is_ok() {
             end(transaction, now, Actor::Service, consent, authorization, event)?;
@@ -117,7 +117,7 @@ fn end_synced(
         ended += 1;
     }
     if ended > 0 {
-        // A session that was open when the copy was made has data about the person.
+        // Delete the sessions, because a session that was open when the copy was made has data about the person.
         forget_sessions(transaction, &consent.id)?;
     }
     let is_open = |one: &Authorization| {
@@ -155,7 +155,8 @@ mod tests {
         }
     }
 
-    /// A patient was in the flow when the backup was made. The restored store kept the session of the erased consent.
+    /// A patient was in the flow when the backup was made. The restored store contains the session of the erased
+    /// consent, which must be deleted.
     #[test]
     fn a_session_of_an_erased_consent_is_gone() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
 //! The table of erasure jobs: who requested an erasure, and its result. A job covers all rows of a consent whose
-//! erasure was requested together. It ends when all of them are erased and its receipt is signed. The job stays in
+//! erasure was requested together. It ends when all these rows are erased and its receipt is signed. The job stays in
 //! the table, because it names no person.
 
 use rusqlite::{Connection, params};
@@ -38,18 +38,18 @@ pub struct Expunge<'a> {
     pub imported: &'a [(String, Vec<i64>)],
 }
 
-/// The answer to such a request.
+/// The answer to an `Expunge` request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expunged {
-    /// The records will be erased. For a repeated request, this is the job of the first one.
+    /// The records will be erased. For a repeated request, this is the job of the first request.
     Accepted(ErasureJob),
-    /// There are no records, or they are still being fetched.
+    /// There are no records, they are being fetched, or the consent is not EXCHANGED.
     NotNow(Readiness),
 }
 
 impl Store {
-    /// Requests the erasure of all records of a consent for its patient. The syncs of the consent stop, and only a
-    /// new consent can fetch records again. Its access tokens stay valid, but show no records.
+    /// Requests the erasure of all records of a consent on behalf of its patient. The syncs of the consent stop, and
+    /// only a new consent can fetch records again. The access tokens of the consent stay valid, but show no records.
     pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;
@@ -75,7 +75,7 @@ impl ErasureJobs<'_> {
             .read(|connection| Ok(ErasureJob::select(connection, "WHERE id = ?1", [id])?.pop()))
     }
 
-    /// Returns at most `limit` jobs, newest first. If a consent is given, only its jobs.
+    /// Returns at most `limit` jobs, newest first. If a consent is given, returns only its jobs.
     pub fn list(&self, consent: Option<&str>, limit: u32) -> Result<Vec<ErasureJob>, Error> {
         let condition = "WHERE ?1 IS NULL OR consent = ?1 ORDER BY asked_at DESC, rowid DESC LIMIT ?2";
         self.store

@@ -1,6 +1,6 @@
-//! The table of requested erasures of rows. A transaction that ends an authorization also inserts its request. A
-//! worker carries the request out. The request stays open until no file of the lake has the rows, and until the
-//! person's remaining records were normalized again without them.
+//! The table of requested erasures of rows. A transaction that ends an authorization also inserts the request to erase
+//! its rows. A worker carries the request out. The request stays unfinished until no file of the lake has the rows, and
+//! until the person's remaining records were normalized again without them.
 
 use rusqlite::params;
 
@@ -12,7 +12,7 @@ use super::super::syncs::dangling::forget_dangling;
 use super::receipt::Proof;
 use crate::lake::Mode;
 
-/// How many seconds after the first failure the person's remaining records are normalized again. Each further failure
+/// The wait in seconds after the first failure to normalize the person's remaining records. Each further failure
 /// doubles the wait.
 const AGAIN: i64 = 60;
 /// The maximum wait in seconds.
@@ -50,12 +50,12 @@ pub struct Erasures<'a> {
 }
 
 impl Erasures<'_> {
-    /// Returns at most `max_rows` open requests with numbers greater than `after`, in order.
+    /// Returns at most `max_rows` unfinished requests with numbers greater than `after`, in order.
     pub fn open(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
         self.until(after, max_rows, i64::MAX)
     }
 
-    /// Returns the same requests as [`Erasures::open`], without those that must wait for another attempt.
+    /// Returns the same requests as [`Erasures::open`], without the requests whose next attempt must wait.
     pub fn due(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
         self.until(after, max_rows, self.store.clock().now())
     }
@@ -100,8 +100,8 @@ impl Erasures<'_> {
         })
     }
 
-    /// Stores the evidence of requests until their receipt is signed. It is merged with evidence from an earlier
-    /// attempt.
+    /// Stores the evidence of requests until their receipt is signed. Merges new evidence of a request with the
+    /// evidence of its earlier attempts.
     pub fn keep_proofs(&self, proofs: Vec<(AskedErasure, Proof)>) -> Result<(), Error> {
         self.store.write(|transaction| {
             for (asked, proof) in proofs.into_iter().filter(|(asked, _)| asked.job.is_some()) {
@@ -121,7 +121,7 @@ impl Erasures<'_> {
         })
     }
 
-    /// Closes requests whose work is done, removes the Patient ids from them, and writes audit lines.
+    /// Finishes requests whose work is done, removes the Patient ids from them, and writes audit lines.
     pub fn done(&self, done: &[AskedErasure]) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -144,7 +144,7 @@ impl Erasures<'_> {
     }
 
     /// Records that normalizing the person's remaining records has failed. If the rows are `gone`, the next attempt
-    /// waits, because nothing else is left to do.
+    /// waits, because the request needs nothing else.
     pub fn not_normalized(&self, asked: &AskedErasure, gone: bool) -> Result<(), Error> {
         let now = self.store.clock().now();
         let wait = AGAIN.saturating_mul(1 << asked.failures.min(16)).min(LONGEST_WAIT);

@@ -1,6 +1,6 @@
 //! Removes a person with imported records from the store. The store knows such a person only by the operator's
-//! consents. Their end revokes their tokens, and nothing in the store names the person any more. The audit log names
-//! consents and never people.
+//! consents. When these consents end, their tokens are revoked, and nothing in the store names the person any more. The
+//! audit log names consents and never people.
 
 use std::path::Path;
 
@@ -17,14 +17,14 @@ use crate::lake::Mode;
 /// What was removed from the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forgotten {
-    /// The number of consents. Their tokens are revoked.
+    /// The number of removed consents. Their tokens are revoked.
     pub consents: u64,
     /// Whether the write-ahead log may still contain old pages of the store, because another process was reading.
     pub log_stays: bool,
 }
 
 impl Store {
-    /// Opens the store in a folder. `None` if there is none.
+    /// Opens the store in a folder. `None` if the folder has no store.
     pub fn open_existing(folder: &Path, clock: Clock) -> Result<Option<Store>, Error> {
         if folder.join(super::super::store::FILE).exists() {
             Store::open(folder, clock).map(Some)
@@ -63,7 +63,8 @@ pub(in crate::consent) fn forget_person(
     let ids = statement.query_map(params![application, mode.schema(), patient], |row| row.get(0))?;
     let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
     for id in &ids {
-        // Servers cache verified tokens. An entry with the consent's id revokes all tokens of the consent.
+        // Servers cache verified tokens. So add an entry with the consent's id, which revokes all tokens of the
+        // consent.
         let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         connection.execute(sql, params![id, now + PATIENT_SECONDS])?;
         end_what_was_given_out(connection, now, (Actor::Operator, "erased"), id)?;

@@ -86,7 +86,8 @@ impl ErasureJob {
         })
     }
 
-    /// Returns the jobs that match a condition. It follows `FROM erasure_job` and may end with ORDER BY and LIMIT.
+    /// Returns the jobs that match a condition. The condition follows `FROM erasure_job` and may end with ORDER BY and
+    /// LIMIT.
     pub(super) fn select(
         connection: &Connection,
         condition: &str,
@@ -97,7 +98,7 @@ impl ErasureJob {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the id of the job for this consent, cause, actor and time. Makes it if there is none. So the
+    /// Returns the id of the job for this consent, cause, actor and time. Makes the job if there is none. So the
     /// authorizations that one transaction ends share one job.
     pub(in crate::consent) fn of(
         connection: &Connection,

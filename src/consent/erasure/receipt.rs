@@ -23,7 +23,7 @@ use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 
 /// How many attempts to empty the store's log are followed by a pause. After them there is one last attempt.
 const EMPTYING: u32 = 40;
-/// The pause after each of these attempts.
+/// The pause after a failed attempt to empty the store's log.
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// The JOSE type (`typ`) of a receipt.
@@ -34,7 +34,7 @@ pub const RECEIPT_TYPE: &str = "erasure-receipt+jwt";
 pub struct StoreSearched {
     /// The number of texts and blobs that were searched.
     pub values: u64,
-    /// How many of them contain the id, by table and column.
+    /// How many of the searched values contain the id, by table and column.
     pub found: BTreeMap<String, u64>,
 }
 
@@ -192,7 +192,7 @@ impl ErasureJobs<'_> {
 
 impl Store {
     /// Searches all texts and blobs of the store for ids. `numbers` says for which of the ids results are returned.
-    /// Skips the table `erasure`, which has the Patient's id until the request is closed.
+    /// Skips the table `erasure`, because it has the Patient's id until the request is finished.
     pub fn search_ids(&self, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSearched>, Error> {
         let path = self.folder().join(super::super::store::FILE);
         // Use a connection of its own, so that a long search does not block other users of the store.

@@ -55,9 +55,9 @@ impl Attempts<'_> {
         })
     }
 
-    /// Claims an attempt for the session of `key`. If the patient has not moved on, the session then shows the
-    /// waiting page. An attempt can be claimed once, and only with the source or provider to which the patient was
-    /// sent. So the answer of one source is never taken for that of another (RFC 9700, section 4.4).
+    /// Claims an attempt for the session of `key`. Then the session shows the waiting page, unless the patient has
+    /// moved on. An attempt can be claimed once, and only with the source or provider to which the patient was sent. So
+    /// the answer of one source is never taken for that of another (RFC 9700, section 4.4).
     pub fn take(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<(Flow, Attempt), FlowError> {
         let digest = secret::digest(state);
         let (flow, authorization, sealed) = self.store.flows().step(key, |transaction, now, flow| {

@@ -10,8 +10,8 @@ use crate::consent::states::AuthorizationState;
 /// earlier.
 pub(super) const PATIENCE: i64 = 90;
 
-/// Returns the authorization with this id if it belongs to this session and is AUTHORIZING. Returns
-/// [`FlowError::Stale`] if not: it was abandoned, because the patient has moved on.
+/// Returns the authorization with this id if it belongs to this session and is AUTHORIZING. Otherwise returns
+/// [`FlowError::Stale`]: the authorization was abandoned, because the patient has moved on.
 pub(super) fn authorizing(transaction: &Transaction<'_>, flow: &Flow, id: &str) -> Result<Authorization, FlowError> {
     Authorization::get(transaction, id)?
         .filter(|one| one.consent == flow.consent.id && one.state == AuthorizationState::Authorizing)

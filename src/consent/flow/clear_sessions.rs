@@ -11,9 +11,9 @@ use crate::consent::error::Error;
 /// The name of a setting. It exists while the files may contain sessions that an earlier release stored unencrypted.
 const CLEAR_SESSIONS: &str = "clear_sessions";
 
-/// Seals the sessions that an earlier release stored unencrypted. They stay usable. Deletes those whose JSON is
-/// damaged. If another process reads the store or the disk is full, a later opening removes the unencrypted bytes
-/// from the files.
+/// Seals the sessions that an earlier release stored unencrypted. The sealed sessions stay usable. Deletes sessions
+/// whose JSON is damaged. If another process reads the store or the disk is full, a later opening of the store removes
+/// the unencrypted bytes from the files.
 pub(in crate::consent) fn seal_clear_sessions(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
     if !is_marked(connection, CLEAR_SESSIONS)? {
         return Ok(());

@@ -14,14 +14,14 @@ use crate::consent::moves::end;
 use crate::consent::record::Authorization;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 
-/// How a flow has ended for the application.
+/// The end of a flow, as the application gets it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Ended {
-    /// With an authorization code.
+    /// The flow has ended with an authorization code.
     Code(String),
-    /// With a public token, for the link component.
+    /// The flow has ended with a public token, for the link component.
     PublicToken(String),
-    /// Without a result, because no source granted access.
+    /// The flow has ended without a code or token, because no source granted access.
     NoSource,
 }
 
@@ -36,8 +36,8 @@ impl std::fmt::Debug for Ended {
 }
 
 impl Flows<'_> {
-    /// Ends the flow when the patient finishes. The consent covers the sources that have granted access. Without any,
-    /// it is abandoned.
+    /// Ends the flow when the patient finishes. The consent covers the sources that have granted access. If no source
+    /// has granted access, the consent is abandoned.
     pub fn finish(&self, key: SessionKey) -> Result<(Flow, Ended), FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;

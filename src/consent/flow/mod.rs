@@ -1,8 +1,8 @@
 //! The consent flow of a patient: the application's request, the current step, and the changes of each step.
 //!
-//! A step is one transaction over the session, the consent and its authorizations. Their states change only by the
-//! methods of `moves`. What the patient sees is decided in `http`, and how sources are called in
-//! `sync`.
+//! A step is one transaction over the session, the consent and its authorizations. The states of consents and
+//! authorizations change only by the methods of `moves`. What the patient sees is decided in `http`, and how sources
+//! are called in `sync`.
 
 mod attempt;
 mod authorizing;

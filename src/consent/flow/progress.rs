@@ -55,7 +55,7 @@ pub enum Step {
     Nothing,
     /// The patient waits for the answer of another service.
     Waiting {
-        /// The request that is being answered.
+        /// The request for whose answer the patient waits.
         on: Asked,
         /// The time after which the service no longer expects an answer, in seconds since the Unix epoch.
         until: i64,
@@ -158,7 +158,8 @@ pub struct Details {
 pub struct Progress {
     /// The current step.
     pub step: Step,
-    /// A counter of the changes. A page has the value for which it was made, which shows whether it is still current.
+    /// A counter of the changes. A page contains the value at which it was made. This shows whether the page is
+    /// current.
     pub turn: u64,
     /// The facilities that a record locator found.
     #[serde(default)]
@@ -169,8 +170,8 @@ pub struct Progress {
     /// The details that the patient entered for the record locator.
     #[serde(default)]
     pub details: Details,
-    /// The id of the endpoint that the patient chose and that has no sign-in page. The record locator must find it by
-    /// the patient's details.
+    /// The id of the endpoint that the patient chose and that has no sign-in page. The record locator must find this
+    /// endpoint by the patient's details.
     #[serde(default)]
     pub sought: Option<String>,
     /// The digest of the cookie of the window outside the frame, in base64.
@@ -230,7 +231,7 @@ impl Progress {
         self.turn += 1;
     }
 
-    /// Stops waiting if the time is over. The server that sent the request may have been stopped.
+    /// Stops waiting if the time is over, because the server that sent the request may have been stopped.
     pub(super) fn settle(&mut self, now: i64) {
         if let Step::Waiting { on, until } = &self.step
             && *until <= now

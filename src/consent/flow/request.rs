@@ -13,7 +13,7 @@ pub enum Door {
     Oauth,
     /// `/link/auth`, which SMART clients discover: ends with an authorization code for `/link/token`.
     Smart,
-    /// `/link/start`: ends with a public token for `/link/exchange`, which the page with the link component gets.
+    /// `/link/start`: ends with a public token for `/link/exchange`. The page with the link component gets this token.
     Link,
 }
 
@@ -59,7 +59,7 @@ pub struct Hints {
 pub struct Holder {
     /// The page's origin. The application has registered it.
     pub origin: String,
-    /// A random name that the component chooses for each opening. It marks the messages of this opening.
+    /// A random name that the component chooses each time it is opened. All messages until it is closed have this name.
     pub channel: String,
 }
 

@@ -1,8 +1,8 @@
 //! A browser's session in the flow, which the store finds by the digest of its cookie. Only the functions of this
 //! file change a session. The file `session_row` encrypts and deletes rows.
 //!
-//! The request and the progress contain data about the person. So the row has them encrypted, even if the lake is
-//! open.
+//! The request and the progress contain data about the person. So the row has them encrypted, even if the lake is not
+//! sealed.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -36,7 +36,7 @@ pub struct Flow {
     pub consent: Consent,
     /// The authorizations of the chosen sources, in the order in which they were chosen.
     pub authorizations: Vec<Authorization>,
-    /// When the session ended.
+    /// When the session ended. `None` if it has not ended.
     pub ended_at: Option<i64>,
     /// When the patient was last active, in seconds since the Unix epoch.
     pub(super) touched_at: i64,
@@ -196,7 +196,7 @@ pub struct Flows<'a> {
 
 impl Flows<'_> {
     /// Begins a flow: makes a consent in state CREATED and the session of the browser. If no browser opens a page of
-    /// it, the sweep deletes both.
+    /// the flow, the sweep deletes the consent and the session.
     pub fn begin(
         &self,
         client: &Client,
@@ -256,7 +256,7 @@ impl Flows<'_> {
         }
     }
 
-    /// Takes a step in one transaction. `work` changes the session and the rows that belong to it. If it fails,
+    /// Takes a step in one transaction. `work` changes the session and the rows that belong to it. If `work` fails,
     /// nothing changes.
     pub(super) fn step<T>(
         &self,

@@ -5,7 +5,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::consent::access::secret::{self, Digest};
 
-/// The key by which the store finds a session: the digest of its cookie. Nobody can use the session with it.
+/// The key by which the store finds a session: the digest of its cookie. The key alone does not let anybody use the
+/// session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionKey(pub(super) Digest);
 

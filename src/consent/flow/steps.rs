@@ -18,7 +18,8 @@ use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 
-/// The number of facilities that are connected in one waiting time. With more of them, the session waits longer.
+/// While facilities are being connected, the session waits one `PATIENCE` longer for each group of this many
+/// facilities.
 const PLACES: i64 = 8;
 
 /// A source to which the patient is sent, or which the service connects without a sign-in.
@@ -36,8 +37,8 @@ impl Departure<'_> {
     /// Returns the usage to expect if the application requested `asked`. The source's grant may still reduce it to
     /// ONE_TIME.
     pub fn usage(&self, asked: Usage) -> Usage {
-        // The other types cannot be renewed: a portal requires a sign-in each time, and IAL2 a new verification of
-        // the identity.
+        // Access by the other types cannot be renewed: a portal requires a sign-in each time, and IAL2 a new
+        // verification of the identity.
         let renewable = matches!(
             self.authorization_type,
             AuthorizationType::Oauth | AuthorizationType::Ial1
@@ -76,7 +77,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records that the patient chooses a facility without a sign-in page. The patient's details must then find it.
+    /// Records that the patient chooses a facility without a sign-in page. The record locator must then find this
+    /// facility by the patient's details.
     pub fn seek_place(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             if flow.has(endpoint) {
@@ -102,8 +104,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records the details that the patient entered, and waits for a search with them. Returns the turn of the
-    /// session for which the answer is meant.
+    /// Records the details that the patient entered, and waits for a search with them. Returns the session's turn. The
+    /// answer to the search is valid only in this turn.
     pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
         self.step(key, |_, now, flow| {
             if !matches!(flow.progress.step, Step::Details { .. }) {
@@ -177,7 +179,8 @@ impl Flows<'_> {
                 Returned::Endpoint(to.endpoint),
                 Some(&authorization.id),
             )?;
-            // The page in the frame continues to show how to open the window. It polls for a change of the turn.
+            // In a frame, do not change the turn: the page in the frame continues to show how to open the window, and
+            // polls for a change of the turn.
             if flow.request.display != Display::Frame {
                 flow.progress.go(Step::Away {
                     endpoint: to.endpoint.to_owned(),
@@ -352,7 +355,8 @@ fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
     }
 }
 
-/// Shows the facilities that were found, first the one that the patient had chosen. If there are none, shows that.
+/// Shows the facilities that were found, first the one that the patient had chosen. If none was found, shows a page
+/// that says so.
 fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     let sought = flow.progress.sought.as_deref();
     places.sort_by_key(|place| Some(place.endpoint.as_str()) != sought);
@@ -361,8 +365,9 @@ fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     flow.progress.go(step);
 }
 
-/// Returns the authorization for a source in state AUTHORIZING. Uses the chosen one, or makes it. If the patient
-/// signs in at the source, abandons all other chosen sources that are not connected.
+/// Changes the state of a source's authorization to AUTHORIZING and returns it. Uses the authorization that was made
+/// when the patient chose the source, or makes a new one. If the patient signs in at the source, abandons all other
+/// chosen sources that are not connected.
 fn sent(
     transaction: &Transaction<'_>,
     now: i64,
@@ -412,7 +417,7 @@ fn create(
     Authorization::create(transaction, now, &new)
 }
 
-/// Abandons all chosen sources that have not granted access.
+/// Abandons all authorizations of the flow that are CREATED or AUTHORIZING.
 pub(super) fn leave_open(transaction: &Transaction<'_>, now: i64, flow: &mut Flow) -> Result<(), Error> {
     leave(transaction, now, flow, |_| true)
 }

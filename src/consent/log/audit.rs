@@ -115,7 +115,7 @@ impl Audit<'_> {
             .write(|transaction| note(transaction, now, Actor::Operator, action, About::default(), detail))
     }
 
-    /// Returns at most `limit` entries, archived ones included, newest first. If a consent is given, only its
+    /// Returns at most `limit` entries, archived ones included, newest first. If a consent is given, returns only its
     /// entries.
     pub fn newest(&self, consent: Option<&str>, limit: u32) -> Result<Vec<AuditEntry>, Error> {
         let found = self.store.read(|connection| {

@@ -1,8 +1,8 @@
 //! The archive of the audit log: lines of ended consents that are older than [`ARCHIVED_AFTER`] move to one file per
 //! month, `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
 //!
-//! Invariant: a line is durable in its file before the transaction commits that removes it from the store. After a
-//! crash in between, both have the line. Readers merge them.
+//! Invariant: a line is removed from the store only after it is durable in its file. After a crash in between, the file
+//! and the store both have the line. Readers merge the two.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,15 +16,16 @@ use super::super::error::Error;
 use super::audit::{Audit, AuditEntry, COLUMNS};
 use crate::private;
 
-/// The age in seconds at which a line may move.
+/// The age in seconds from which a line may move to the archive.
 pub const ARCHIVED_AFTER: i64 = 90 * 86_400;
 
 const FOLDER: &str = "audit";
 /// The maximum number of lines in one transaction, so that other writers need not wait long.
 const AT_ONCE: u32 = 1_000;
 
-/// The condition for lines whose consent has not ended: its flow is open, or the application may use or retry one of
-/// its sources. Operator's consents have no sources, so they do not end until they are deleted.
+/// The condition for lines whose consent has not ended: the patient is in the flow, the code is not exchanged, or the
+/// application may use or retry one of the sources. An operator's consent has no sources. It has not ended as long as
+/// its state is EXCHANGED.
 const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.consent AND (
         consent.state IN ('CREATED', 'AUTHORIZED') OR consent.state = 'EXCHANGED' AND (
             NOT EXISTS (SELECT 1 FROM patient_authorization WHERE consent = consent.id)
@@ -32,7 +33,7 @@ const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.co
                        AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
 
 impl Audit<'_> {
-    /// Moves old lines of ended consents to files. Returns their number.
+    /// Moves old lines of ended consents to files. Returns the number of moved lines.
     pub(in crate::consent) fn archive(&self, now: i64) -> Result<usize, Error> {
         let before = now - ARCHIVED_AFTER;
         let folder = self.store.folder().join(FOLDER);
@@ -51,8 +52,8 @@ impl Audit<'_> {
         }
     }
 
-    /// Merges `found`, which are the newest entries of the store, with the archive. Returns the newest `limit`
-    /// entries.
+    /// Merges `found` with the archive. `found` has the newest entries of the store. Returns the newest `limit` entries
+    /// of both.
     pub(in crate::consent) fn with_archived(
         &self,
         mut found: Vec<AuditEntry>,
@@ -79,16 +80,17 @@ impl Audit<'_> {
     }
 }
 
-/// The result of reading some lines.
+/// What `look` found in one batch of lines.
 struct LookedAt {
     /// The ids of lines that are old enough and whose consents have ended.
     ended: Vec<i64>,
-    /// The id after which to continue. `None` at the first line that is too young, and at the end.
+    /// The id after which the next batch begins. `None` if a line of this batch was too young, or if the batch had no
+    /// lines.
     next: Option<i64>,
 }
 
-/// Reads lines in the order of their ids. Stops at the first line that is too young, because ids grow with time as
-/// long as no clock is set back.
+/// Reads a batch of lines in the order of their ids. Stops at the first line that is too young: all later lines are
+/// younger, unless a clock was set back.
 fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Error> {
     let sql = format!(
         "SELECT id, at, consent IS NOT NULL AND NOT {GOES_ON} FROM audit WHERE id > ?1 ORDER BY id LIMIT {AT_ONCE}"
@@ -145,8 +147,8 @@ fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Resu
     Ok(moved)
 }
 
-/// Appends lines to a month's file and makes them durable. If a crash left a partial line at the end, first ends that
-/// line.
+/// Appends lines to a month's file and makes them durable. If a crash left a partial line at the end of the file, adds
+/// a line break before the new lines.
 fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
     let path = file_of(folder, month);
     let appended = || {
@@ -170,8 +172,8 @@ fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// Reads the entries of a month's file. If a consent is given, only its entries. Returns none if there is no file.
-/// Skips partial lines that a crash left, because the store still has them.
+/// Returns the entries of a month's file, or only those of `consent` if it is given. Returns none if there is no file.
+/// Skips the partial lines that a crash may have left. The store still has these lines.
 fn entries(folder: &Path, month: &str, consent: Option<&str>) -> Result<Vec<AuditEntry>, Error> {
     let path = file_of(folder, month);
     let unreadable = |source| Error::Archive {

@@ -1,6 +1,6 @@
 //! The directory: what the service knows of endpoints, and what patients see and search.
 
-/// The addresses outside its FHIR base that an endpoint may use for further pages.
+/// The addresses that an endpoint may use for further pages although they are outside its FHIR base.
 pub(super) const ENDPOINT_PAGES: &str = "
     CREATE TABLE endpoint_page (
         endpoint TEXT NOT NULL REFERENCES endpoint (id) ON DELETE CASCADE,
@@ -48,9 +48,9 @@ pub(super) const SOURCE_DIALECTS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The token endpoint to whose origin an endpoint's client secret may be sent, in addition to the origin of the FHIR
-/// base. Earlier releases sent the secret to the token endpoint of the SMART configuration. For existing endpoints
-/// this stays allowed.
+/// Adds the token endpoint of an endpoint. The service may send the endpoint's client secret to the origin of this
+/// address, in addition to the origin of the FHIR base. Earlier releases sent the secret to the token endpoint of the
+/// SMART configuration. So for existing endpoints this address stays allowed.
 pub(super) const TOKEN_ENDPOINT: &str = "
     ALTER TABLE endpoint ADD COLUMN token_endpoint TEXT;
     UPDATE endpoint SET token_endpoint = json_extract(configuration, '$.token_endpoint')
@@ -79,8 +79,8 @@ pub(super) const PROFILES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The data for the search of the directory: the operator's rank, an index over recent grants, and a count of
-/// changes. By this count every process notices that its search index is outdated.
+/// The data for the search of the directory: the operator's rank, an index over recent grants, and a count of changes.
+/// A process compares this count with an earlier one to notice that its search index is outdated.
 pub(super) const DIRECTORY_SEARCH: &str = "
     ALTER TABLE organization_profile ADD COLUMN rank INTEGER CHECK (rank > 0);
     CREATE INDEX patient_authorization_by_grant ON patient_authorization (authorized_at, endpoint, consent)

@@ -1,6 +1,6 @@
 //! Later changes of flows and tokens.
 
-/// Counts flows that no browser opens.
+/// Adds the counts of flows that no browser opened.
 pub(super) const UNBEGUN_FLOWS: &str = "
     -- When a browser first showed a page of the flow. Whether it did in sessions of earlier releases is not known.
     ALTER TABLE flow_session ADD COLUMN begun_at INTEGER;
@@ -16,7 +16,8 @@ pub(super) const UNBEGUN_FLOWS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Makes the usage follow the source's grant. A failed first sync keeps the source's message with its job.
+/// Sets the usage to ONE_TIME where the source gave no refresh token, except for IAL1. Adds the column for a source's
+/// message about a failed first sync.
 pub(super) const USAGE_BY_GRANT: &str = "
     -- Issues of the source's OperationOutcome, sealed JSON.
     ALTER TABLE sync_job ADD COLUMN outcome BLOB;
@@ -27,7 +28,8 @@ pub(super) const USAGE_BY_GRANT: &str = "
           AND state IN ('AUTHORIZED', 'EXCHANGED', 'ERRORED');
 ";
 
-/// Refresh tokens of public clients, which may refresh without naming themselves.
+/// Adds the public client to each refresh token, because a public client may use its refresh token without sending its
+/// client id.
 pub(super) const PUBLIC_REFRESH: &str = "
     -- The publishable key of a client that got the token without its secret key; NULL if it showed the secret, and for older tokens.
     ALTER TABLE refresh_token ADD COLUMN public_client TEXT REFERENCES client (id);
@@ -52,7 +54,7 @@ pub(super) const SEALED_SESSIONS: &str = "
 mod tests {
     use super::super::run::{before, migrate};
 
-    /// The rows of a store from the release before the usage followed the source's grant.
+    /// The rows of a store that has not taken the step `USAGE_BY_GRANT`.
     const BEFORE: &str = "
         INSERT INTO application (id, name, created_at) VALUES ('app', 'app', 0);
         INSERT INTO organization (id, name, type, created_at) VALUES ('o', 'o', 'PAYER', 0);

@@ -41,7 +41,7 @@ pub(in crate::consent) fn migrate_before_sealed_sessions(connection: &Connection
     migrate_before(connection, SEALED_SESSIONS);
 }
 
-/// Makes a store in memory that has taken only the steps before this one.
+/// Makes a store in memory that has taken only the steps before `step`.
 #[cfg(test)]
 pub(super) fn before(step: &str) -> Connection {
     let connection = Connection::open_in_memory().unwrap();

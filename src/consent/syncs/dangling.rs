@@ -1,6 +1,6 @@
-//! References in an authorization's records whose targets are missing: for each hash of such a reference, the number
-//! of consecutive syncs in which its target was missing. When it was missing in three, normalization marks the
-//! reference as dangling.
+//! References in an authorization's records whose targets are missing. For each hash of such a reference, the store has
+//! the number of consecutive syncs in which the target was missing. If it was missing in three syncs, normalization
+//! marks the reference as dangling.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::super::error::Error;
 use super::super::store::Store;
 
-/// The maximum number of hashes that are stored for an authorization. Those with the highest counts stay.
+/// The maximum number of hashes that are stored for an authorization. If there are more, the hashes with the highest
+/// counts stay.
 const MAX_KEPT: usize = 1_000_000;
 /// The size in bytes of a stored hash with its count.
 const BYTES: usize = 9;
@@ -32,7 +33,7 @@ impl Dangling<'_> {
     }
 }
 
-/// Replaces the hashes of the previous sync by those of this one.
+/// Replaces the hashes of the previous sync by those of the sync that has just ended.
 pub(in crate::consent) fn keep_dangling(
     connection: &Connection,
     authorization: &str,
@@ -65,8 +66,8 @@ fn read(counts: &[u8]) -> BTreeMap<u64, u32> {
     entries.collect()
 }
 
-/// Encodes the counts in the order of the hashes. If there are too many, the ones with the highest counts stay,
-/// because they will reach the number that normalization requires.
+/// Encodes the counts in the order of the hashes. If there are too many, the hashes with the highest counts stay,
+/// because they will soonest reach the number that normalization requires.
 fn written(dangling: &BTreeMap<u64, u32>, max_bytes: usize) -> Vec<u8> {
     let mut kept: Vec<(u64, u32)> = dangling.iter().map(|(hash, count)| (*hash, *count)).collect();
     if kept.len() > max_bytes {

@@ -36,8 +36,8 @@ pub struct BegunJob {
 pub struct JobFailure<'a> {
     /// The reason in words, without secrets or contents of records.
     pub why: &'a str,
-    /// Whether the service has lost its access to the source. If not, the application may request the first records
-    /// again.
+    /// Whether the service has lost its access to the source. If it has not, the application may request the first
+    /// records again.
     pub access_ended: bool,
     /// The issues of the source's OperationOutcome, as a JSON array. They are stored encrypted, and only the
     /// application gets them.
@@ -53,8 +53,8 @@ pub struct JobSuccess<'a> {
     pub detail: &'a str,
     /// What the rules of normalization did, for the audit log. Empty if they changed nothing.
     pub normalized: &'a str,
-    /// The hashes of references whose targets are missing, each with the number of consecutive syncs. `None` keeps
-    /// the stored ones.
+    /// The hashes of references whose targets are missing, each with the number of consecutive syncs in which the
+    /// target was missing. `None` keeps the stored hashes.
     pub dangling: Option<&'a BTreeMap<u64, u32>>,
     /// The number of fetched records, and the missing records.
     pub report: Option<&'a JobReport>,
@@ -85,7 +85,7 @@ impl<'a> From<&'a str> for JobFailure<'a> {
 pub struct Due {
     /// The id of the job.
     pub job: String,
-    /// The id of the endpoint that it queries.
+    /// The id of the endpoint that the job queries.
     pub endpoint: String,
 }
 
@@ -128,9 +128,9 @@ impl Jobs<'_> {
         Ok(jobs)
     }
 
-    /// Puts new jobs into the queue. Returns at most `max_jobs` jobs that may start, oldest first. While a job of an
-    /// authorization is ACTIVE, its other jobs wait. At most `each` jobs query one endpoint at a time, so that a slow
-    /// endpoint does not hold up others.
+    /// Puts new jobs into the queue. Returns at most `max_jobs` jobs that may start, oldest first. While one job of an
+    /// authorization is ACTIVE, the authorization's other jobs wait. At most `each` jobs query one endpoint at a time,
+    /// so that a slow endpoint does not hold up others.
     pub fn due(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.store.clock().now();
         let any = self.store.read(|connection| {
@@ -190,7 +190,7 @@ impl Jobs<'_> {
                 set_failure(transaction, id, "the authorization has ended")?;
                 return Ok(None);
             }
-            // `due` may have returned two jobs of this authorization.
+            // `due` may have returned two jobs of this authorization, and the other one may already be ACTIVE.
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE authorization = ?1 AND state = 'ACTIVE')";
             if transaction.query_row(sql, [&job.authorization], |row| row.get(0))? {
                 return Ok(None);
@@ -218,8 +218,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Whether a job is FAILED or was deleted. For a job that its worker has not ended, this means that it was
-    /// stopped.
+    /// Whether a job is FAILED or was deleted. If the job's worker has not ended the job, this means that somebody has
+    /// stopped it.
     pub fn was_stopped(&self, id: &str) -> Result<bool, Error> {
         self.store
             .read(|connection| Ok(find(connection, id)?.is_none_or(|job| job.state == JobState::Failed)))
@@ -315,8 +315,8 @@ impl Jobs<'_> {
         Ok(ended)
     }
 
-    /// Returns the sources' messages about the failed first syncs of a consent: for each the issues of its
-    /// OperationOutcome, as a JSON array.
+    /// Returns the sources' messages about the failed first syncs of a consent. Each message is a JSON array with the
+    /// issues of the source's OperationOutcome.
     pub fn source_outcomes(&self, consent: &str) -> Result<Vec<String>, Error> {
         let sql = "SELECT job.id, job.outcome FROM sync_job AS job
                    JOIN patient_authorization AS auth ON auth.id = job.authorization
@@ -333,9 +333,9 @@ impl Jobs<'_> {
         opened.collect()
     }
 
-    /// Makes the jobs that the applications' sync frequencies require, at most 1,000 per call: for EXCHANGED
-    /// authorizations of usage MULTIPLE that have no open job, and whose newest job was made at least one period ago.
-    /// Returns their number.
+    /// Makes the jobs that the applications' sync frequencies require, at most 1,000 per call. An authorization gets a
+    /// job if it is EXCHANGED and has usage MULTIPLE, has no open job, and its newest job was made at least one period
+    /// ago. Returns the number of new jobs.
     pub fn schedule(&self) -> Result<usize, Error> {
         let now = self.store.clock().now();
         let sql = "SELECT auth.id FROM patient_authorization AS auth

@@ -8,7 +8,7 @@ use super::super::states::named;
 named! {
     /// Why records are missing.
     MissingReason {
-        /// The source does not serve the type, or only by requests that the service cannot make.
+        /// The source does not serve the type, or serves it only for requests that the service cannot make.
         NotServed = "not-served",
         /// The source forbids access to these records.
         Forbidden = "forbidden",

@@ -1,4 +1,4 @@
-//! Whether a consent's records can be read. This file has the type, which is also cached.
+//! Whether a consent's records can be read. This file defines the type of the answer, which is also cached.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ pub enum Readiness {
     },
     /// No source has records, no first sync is running, and no records have expired.
     Nothing,
-    /// No source has records any more, and those of at least one have expired. The patient must authorize again.
+    /// No source has records any more, and the records of at least one source have expired. The patient must authorize
+    /// again.
     Expired,
     /// The erasure of all records of the consent was requested.
     Expunged,

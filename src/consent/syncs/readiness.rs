@@ -10,8 +10,8 @@ use super::super::with_sources::{ConsentWithSources, Source};
 use super::presence::{Presence, Readiness};
 
 impl Consents<'_> {
-    /// Returns whether a consent's records can be read, and whose they are. If there is no such consent, nothing
-    /// prevents reading and there are no Patients.
+    /// Returns whether a consent's records can be read, and whose they are. If there is no such consent, the answer is
+    /// `Ready` without Patients.
     pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
         // Read the counter first. If a change happens while the value is computed, the next request finds another
         // counter and computes it again.
@@ -37,16 +37,16 @@ impl Consents<'_> {
 }
 
 impl ConsentWithSources {
-    /// Returns whether the consent's records can be read. Those of an operator's consent can, unless they were
-    /// expunged.
+    /// Returns whether the consent's records can be read. An operator's consent has no sources: its records can be read
+    /// unless they were expunged.
     pub fn readiness(&self, now: i64) -> Readiness {
         if self.consent.expunged_at.is_some() {
             return Readiness::Expunged;
         }
         let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
         if !first.is_empty() {
-            // Take the earliest time. `None` comes before all times: a job that is not postponed may end soon, so
-            // clients should soon ask again.
+            // Take the earliest time. A job that is not postponed has `None`, which comes before all times: such a job
+            // may end soon, so clients should ask again soon.
             let again = first.iter().map(|source| source.put_off_until(now));
             let again_at = again.min().flatten();
             return Readiness::Syncing { again_at };

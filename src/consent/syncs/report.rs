@@ -63,8 +63,8 @@ impl AttachmentCounts {
 }
 
 impl JobReport {
-    /// Returns the missing records with at most this many entries per type, so that many entries of one type do not
-    /// displace another type. If there are more, the last entry of the type counts the rest.
+    /// Returns the missing records, at most `of_type` entries for each type, so that many entries of one type do not
+    /// displace another type. If a type has more, its last entry counts the remaining ones.
     pub(in crate::consent) fn shortened(&self, of_type: usize) -> Vec<Missing> {
         let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
         for one in &self.missing {
@@ -90,7 +90,7 @@ impl JobReport {
     }
 }
 
-/// Makes one entry in place of several of a type. `None` if there are none.
+/// Returns one entry that stands for all entries of `rest`, which are of one type. `None` if `rest` is empty.
 fn counted(rest: &[&Missing]) -> Option<Missing> {
     let first = rest.first()?;
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn late_types_are_kept_however_much_is_missing_of_early_ones() {
-        // The store kept only the first 200 entries, in the order of types. So 300 entries of Observation displaced
-        // those of Procedure.
+        // Earlier releases stored only the first 200 entries, in the order of types. So 300 entries of Observation
+        // displaced those of Procedure.
         let mut missing: Vec<Missing> = (0..300)
             .map(|number| part("Observation", number, MissingReason::NotServed))
             .collect();

@@ -1,5 +1,5 @@
-//! Authorization codes and public tokens. The flow ends by giving one to the application, which can exchange it once,
-//! within 30 minutes. The store keeps only their digests.
+//! Authorization codes and public tokens. At its end, the flow gives one of them to the application. The application
+//! can exchange it once, within 30 minutes. The store keeps only their digests.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -17,7 +17,7 @@ use crate::consent::store::Store;
 pub struct NewCode<'a> {
     /// The id of the consent.
     pub consent: &'a str,
-    /// The publishable key of the client that requested it.
+    /// The publishable key of the client that requested the code.
     pub client: &'a str,
     /// The redirect URI of the authorization request.
     pub redirect_uri: &'a str,

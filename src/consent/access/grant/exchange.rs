@@ -31,7 +31,8 @@ pub struct Granted {
     pub refresh: Option<(String, i64)>,
     /// The consent after the exchange.
     pub full_consent: ConsentWithSources,
-    /// Whether the family began with a public token. The link API answers such a request in a form of its own.
+    /// Whether the token family began with a public token. If so, the link API answers the request in a form of its
+    /// own.
     pub by_link: bool,
 }
 
@@ -46,7 +47,8 @@ pub(super) struct Drafted {
 /// The result of a transaction that is committed.
 pub(super) enum Outcome {
     Granted(Box<Drafted>),
-    /// A refusal that has ended a token family, which must be committed. Other refusals are returned as an error.
+    /// A refusal that has ended a token family. It is no error here, because the end of the family must be committed.
+    /// Other refusals are returned as an error.
     Refused(GrantError),
 }
 
@@ -84,8 +86,8 @@ impl Tokens {
         self.grant(|connection, now| {
             let code = Code::find(connection, Kind::PublicToken, token)?.ok_or(GrantError::PublicToken)?;
             let consent = Consent::get(connection, &code.consent)?.ok_or(Error::Lost("consent"))?;
-            // The client may have got new keys since the token was issued. Its application and mode are still the
-            // same.
+            // Compare the application and the mode, not the keys: the client may have got new keys after the token was
+            // issued.
             if consent.application != *client.application || consent.mode != client.mode {
                 return Err(GrantError::PublicToken);
             }
@@ -196,8 +198,8 @@ impl Tokens {
     }
 }
 
-/// Changes an authorization's state to EXCHANGED and makes the job for its first sync. With usage ONE_TIME, its 24
-/// hours begin.
+/// Changes an authorization's state to EXCHANGED and makes the job for its first sync. With usage ONE_TIME, its records
+/// expire 24 hours later.
 fn begin(connection: &Connection, now: i64, authorization: &mut Authorization) -> Result<(), Error> {
     authorization.step(connection, now, Actor::Application, AuthorizationEvent::Exchanged)?;
     if authorization.usage == Usage::OneTime {

@@ -54,7 +54,7 @@ impl RefreshToken {
         let digest = secret::digest(text);
         let mut statement = connection.prepare_cached(sql)?;
         let token = statement.query_row([digest], |row| {
-            // A CHECK constraint allows only these two names.
+            // A CHECK constraint allows only the names of the two surfaces.
             let link = row.get::<_, String>(2)? == Surface::Link.name();
             Ok(RefreshToken {
                 digest,

@@ -2,9 +2,8 @@
 //! for an access token and the next refresh token of its family.
 //!
 //! Each exchange is one transaction of the store, so of two requests with the same secret only one gets a grant. The
-//! access token is signed after the transaction, so that signing does not block the store. The transaction has then
-//! recorded the token, so no unrecorded token is issued. The form of requests and refusals is decided in
-//! `http`.
+//! access token is signed after the transaction, so that signing does not block the store. By then the transaction has
+//! recorded the token, so no unrecorded token is issued. The form of requests and refusals is decided in `http`.
 
 mod application;
 mod caller;

@@ -69,7 +69,7 @@ impl Tokens {
         if token.revoked_at.is_some() || token.expires_at <= now || !stands {
             return Err(GrantError::RefreshToken);
         }
-        // Check this before the token is marked as used. After the refusal the client can still use it for a refresh
+        // Check this before the token is marked as used, so that the client can use the refused token for a refresh
         // without a sync.
         if resync == Resync::Multiple && self.is_in_vain(connection, now, &full_consent)? {
             return Err(GrantError::AccessEnded);
@@ -87,8 +87,8 @@ impl Tokens {
             }
         }
         let (family, id) = (&token.family, &full_consent.consent.id);
-        // The next token can be refreshed without naming a client only if this one can, and the caller sent no secret
-        // key.
+        // The client can use the next token without naming itself only if this holds for the present token, and if the
+        // client has sent no secret key.
         let public = caller.public_key().filter(|_| token.public_client.is_some());
         let refresh = add_refresh_token(connection, now, family, &full_consent, token.surface, public)?;
         let full_consent = full_consent.again(connection)?;
@@ -130,7 +130,7 @@ impl Tokens {
 }
 
 /// Records the refresh of an EXCHANGED source of usage MULTIPLE. Makes a sync job if `resync` requests one and the
-/// source has no open job.
+/// source has no unfinished job.
 fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
     if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
         return Ok(());

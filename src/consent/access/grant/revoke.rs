@@ -58,8 +58,8 @@ fn others(connection: &Connection, own: &Consent) -> Result<Vec<Consent>, Error>
     )
 }
 
-/// Ends these authorizations of a consent. Also revokes the consent if no authorization is left that could be
-/// revoked.
+/// Ends these authorizations of a consent. Also revokes the consent if none of its authorizations can be revoked any
+/// more.
 fn end_these(
     connection: &Connection,
     now: i64,

@@ -63,7 +63,7 @@ impl HealthLinks<'_> {
         self.store.read(|connection| terms(connection, consent, now))
     }
 
-    /// Makes a link. Returns it with the random part of its address, of which the store keeps only a digest.
+    /// Makes a link. Returns the link and the random part of its address. The store keeps only a digest of this part.
     pub fn create(&self, new: &NewHealthLink<'_>) -> Result<Result<(HealthLink, String), LinkRefusal>, Error> {
         let now = self.store.clock().now();
         let (id, address) = (Uuid::new_v4().to_string(), secret::random("")?);

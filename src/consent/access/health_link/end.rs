@@ -147,7 +147,7 @@ mod tests {
 
         fn link(&self, passcode: Option<&str>) -> Result<(HealthLink, String), LinkRefusal> {
             let terms = self.store.health_links().terms(&self.consent).unwrap().unwrap();
-            // This does not fit into one page of SQLite.
+            // A file of this length does not fit into one page of SQLite.
             let file = MARK.repeat(1_000);
             let new = NewHealthLink {
                 consent: &self.consent,
@@ -202,8 +202,8 @@ mod tests {
         });
     }
 
-    /// The end of an authorization ends its links. Imported records have no authorization, so a link that was made
-    /// during their expunge kept its file.
+    /// The end of an authorization ends its links, but imported records have no authorization. So a link that was made
+    /// during their expunge would keep its file.
     #[test]
     fn no_link_is_made_of_records_that_are_expunged_meanwhile() {
         let world = World::new();

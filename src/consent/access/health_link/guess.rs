@@ -1,6 +1,6 @@
 //! Tries a passcode. A try is counted before it is checked, so that parallel tries cannot exceed the limit. If the
-//! passcode was right, the count is corrected. The count of wrong tries is never reset. Only one try of a link is
-//! checked at a time.
+//! passcode is right, the try is subtracted from the count again. Wrong tries stay counted, even after a right one.
+//! Only one try of a link is checked at a time.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -48,7 +48,7 @@ impl HealthLinks<'_> {
             let given_back = self
                 .store
                 .write(|transaction| Ok(transaction.execute(sql, [&link.id])?))?;
-            // The link may have been revoked in the meantime.
+            // If no row was changed, the link was revoked during the check.
             return Ok(if given_back > 0 { Guess::Right } else { Guess::Over });
         }
         self.store.write(|transaction| {

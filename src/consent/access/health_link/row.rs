@@ -59,9 +59,9 @@ pub struct HealthLink {
     pub expires_at: i64,
     /// How many recipients' requests for the file were recorded.
     pub uses: u64,
-    /// When the newest of these requests was recorded.
+    /// When the newest request of a recipient for the file was recorded.
     pub used_at: Option<i64>,
-    /// The name that the newest of these recipients gave.
+    /// The name that the newest recipient of the file gave.
     pub recipient: Option<String>,
 }
 
@@ -70,7 +70,8 @@ const LINK: &str =
                     used_at, recipient FROM health_link";
 
 impl HealthLink {
-    /// Returns the link's flag: `P`, `U` or none. The specification does not allow both. With a passcode it is `P`.
+    /// Returns the link's flag: `P`, `U` or none. The specification does not allow both, so a link with a passcode has
+    /// only `P`.
     pub fn flag(&self) -> &'static str {
         if self.has_passcode {
             "P"

@@ -62,7 +62,7 @@ impl Clients<'_> {
     }
 
     /// Makes a new key pair for a mode. The present keys stop working after `grace` seconds, so that the application
-    /// has time to change its configuration. Tokens that were issued to them stay valid.
+    /// has time to change its configuration. Tokens that were issued to the present keys stay valid.
     pub fn rotate(&self, application: &str, mode: Mode, grace: i64, actor: Actor) -> Result<NewKeys, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -92,7 +92,7 @@ impl Clients<'_> {
         })
     }
 
-    /// Returns the application's newest client for a mode that was not replaced.
+    /// Returns the application's newest client for a mode, apart from clients whose keys were replaced.
     pub fn of(&self, application: &str, mode: Mode) -> Result<Client, Error> {
         let connection = self.store.connection();
         let sql = "SELECT id, application, mode FROM client WHERE application = ?1 AND mode = ?2 AND retired_at IS NULL

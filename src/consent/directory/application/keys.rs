@@ -11,14 +11,14 @@ use crate::lake::Mode;
 pub struct Key {
     /// The publishable key, which is the `client_id` in requests.
     pub publishable: String,
-    /// The mode of the records that it gives access to.
+    /// The mode of the records that the client may see.
     #[serde(serialize_with = "mode_name")]
     pub mode: Mode,
     /// Whether the client has a secret key.
     pub confidential: bool,
     /// When the keys were made, in seconds since the Unix epoch.
     pub created_at: i64,
-    /// When the keys stop working, after they were replaced.
+    /// When the keys stop working. `None` if they were not replaced.
     pub retired_at: Option<i64>,
 }
 

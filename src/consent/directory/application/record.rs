@@ -51,13 +51,14 @@ pub struct Application {
     pub created_at: i64,
     /// How often the records of its patients are fetched again.
     pub sync_frequency: SyncFrequency,
-    /// The metadata of a dynamic registration, as JSON. `None` if an operator registered it.
+    /// The metadata of a dynamic registration, as JSON. `None` if an operator registered the application.
     pub registration: Option<String>,
     /// The application's redirect URIs.
     pub redirect_uris: Vec<String>,
     /// The origins whose pages may embed the link component.
     pub origins: Vec<String>,
-    /// The application's keys: first those that were not replaced, ordered by mode, then the newest first.
+    /// The application's keys. Replaced keys come last. Otherwise they are ordered by mode, then by age, the newest
+    /// first.
     pub keys: Vec<Key>,
 }
 
@@ -78,9 +79,9 @@ pub struct NewApplication<'a> {
     pub origins: &'a [String],
     /// How often the records of its patients are fetched again.
     pub sync_frequency: SyncFrequency,
-    /// The metadata of its dynamic registration, as JSON. `None` if an operator registers it.
+    /// The metadata of its dynamic registration, as JSON. `None` if an operator registers the application.
     pub registration: Option<&'a str>,
-    /// The initial access token of the registration. It is used up.
+    /// The initial access token of the registration, which uses up the token.
     pub initial_access_token: Option<&'a str>,
 }
 
@@ -107,8 +108,7 @@ pub struct Applications<'a> {
 }
 
 impl Applications<'_> {
-    /// Adds the application if it does not exist, and a client without a secret key for each mode in which it has
-    /// none.
+    /// Adds the application if it does not exist. For each mode without a client, adds a client without a secret key.
     pub fn register(&self, id: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
         let mut connection = self.store.connection();

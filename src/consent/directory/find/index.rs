@@ -11,9 +11,9 @@ use super::states;
 use super::synonyms;
 use super::words::{initials, words};
 
-/// How far a word is from an organization, by the kind of the word: a word of a name; two words of a name written as
-/// one; a synonym of a word, the initials of a name, or a word of the endpoint's unique name; a word of the place; a
-/// word for the organization's type.
+/// The distance of a word from an organization, by the kind of the word. In this order: a word of a name; two words of
+/// a name written as one; a synonym of a word, the initials of a name, or a word of the endpoint's unique name; a word
+/// of the place; a word for the organization's type.
 const BY_NAME: u8 = 0;
 const BY_JOINED: u8 = 1;
 const BY_SYNONYM: u8 = 2;
@@ -41,8 +41,8 @@ pub(super) struct Known {
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) tokens: Vec<Token>,
-    /// For each word the organizations that it finds, each with the distance. The lists of all words follow one
-    /// another.
+    /// For each word, the list of the organizations that it finds, each with the distance. The lists of all words
+    /// follow one another.
     postings: Vec<(u32, u8)>,
     /// The names of each organization as single words without spaces.
     pub(super) joined: Vec<Vec<String>>,
@@ -54,7 +54,7 @@ pub(super) struct Token {
     pub(super) text: Box<str>,
     /// The number of letters.
     pub(super) letters: usize,
-    /// Bit masks of the letters: of all, of the first [`HEAD`] and of the first [`FIRST`].
+    /// Bit masks, in this order: of all letters, of the first [`HEAD`] letters, and of the first [`FIRST`] letters.
     pub(super) mask: u64,
     pub(super) head: u64,
     pub(super) first: u64,
@@ -80,8 +80,8 @@ impl Token {
     }
 }
 
-/// The words while the index is built: for each the distances of its organizations, and whether a misspelt word may
-/// mean it.
+/// The words while the index is built. Each word has the distances of its organizations, and whether a misspelt word
+/// may mean it.
 #[derive(Default)]
 struct Collected(BTreeMap<String, (BTreeMap<u32, u8>, bool)>);
 
@@ -100,8 +100,8 @@ impl Collected {
         }
     }
 
-    /// Adds the words of a string with their synonyms. Also adds each pair of neighbouring words as one word, and all
-    /// words as one word.
+    /// Adds the words of a string with their synonyms. Also adds each pair of neighbouring words as one word, all words
+    /// as one word, and the other names of states in the string.
     fn add_text(&mut self, number: u32, text: &str, distance: u8) {
         let words = words(text);
         for pair in words.windows(2) {

@@ -74,7 +74,7 @@ impl Listed {
 impl Endpoints<'_> {
     /// Returns the ids of at most `limit` endpoints of a mode and of these types (of all types if the list is empty)
     /// that match a text, the best match first. UNAVAILABLE endpoints never match. A text without words matches all
-    /// others, the most popular first.
+    /// other endpoints of the mode and types, the most popular first.
     pub(in crate::consent) fn meant(
         &self,
         mode: Mode,

@@ -33,9 +33,9 @@ pub(super) struct Misspelt<'w> {
     word: &'w str,
     letters: usize,
     mistakes: usize,
-    /// Bit masks of the letters. `all` is of the whole word. The others are of its first letters. A mistake can shift
-    /// letters, so `within_*` masks have as many letters less as there may be mistakes, and `around_*` masks as many
-    /// more.
+    /// Bit masks of letters. `all` has all letters of the word. The other masks have its first letters. A mistake can
+    /// shift letters. So if the word may have n mistakes, `within_*` masks have n letters less, and `around_*` masks
+    /// have n letters more.
     all: u64,
     within_head: u64,
     around_head: u64,
@@ -95,8 +95,8 @@ impl<'w> Misspelt<'w> {
         let mistakes_of = |letters: usize| osa_distance(self.word, token.beginning(letters));
         let middle = self.letters.min(longest);
         let in_middle = mistakes_of(middle);
-        // Each letter more or less changes the number of mistakes by at most one. Skip lengths that cannot have few
-        // enough.
+        // If the beginning gets one letter longer or shorter, the number of mistakes changes by at most one. So skip
+        // lengths that are sure to have too many mistakes.
         let in_reach = |letters: &usize| in_middle <= self.mistakes + letters.abs_diff(middle);
         let all = (shortest..=longest).filter(in_reach).filter_map(|letters| {
             let mistakes = if letters == middle {

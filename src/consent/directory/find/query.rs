@@ -1,8 +1,8 @@
 //! Decides which organizations match a query, the nearest first.
 //!
 //! Each word of the query must match a word of the organization: the same word, a word that begins with it, or a word
-//! that it may misspell. Two words of the query may match the same word. The distance of an organization is the sum
-//! over the words of the query.
+//! that it may misspell. Two words of the query may match the same word. Two words may also match as one joined word,
+//! and a filler word need not match. The distance of an organization is the sum over the words of the query.
 
 use super::index::{Index, Token};
 use super::misspelt::{Misspelt, mistakes_in};
@@ -26,8 +26,8 @@ const BEHIND: u16 = 20;
 const STATE: usize = 2;
 
 impl Index {
-    /// Returns at most `limit` organizations that `admits` accepts and that match a text, the best match first. A
-    /// text without words matches all, in the order of the index.
+    /// Returns at most `limit` organizations that `admits` accepts and that match a text, the best match first. A text
+    /// without words matches all organizations, in the order of the index.
     pub(super) fn find(&self, text: &str, limit: usize, admits: impl Fn(usize) -> bool) -> Vec<usize> {
         let sought: Vec<String> = words(text).into_iter().take(WORDS).collect();
         if sought.is_empty() {
