@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 /// Returns the case-folded letters of a character: `s` `s` for `ß` and `ẞ`, `σ` for the final sigma.
 pub fn folded(c: char) -> impl Iterator<Item = char> {
-    // Upper case merges letters that lower case distinguishes. The upper case of `ẞ` is `ẞ` itself, so lower case
-    // comes first.
+    // Lower case comes first, because the upper case of `ẞ` is `ẞ` itself. Then upper case merges letters that lower
+    // case distinguishes, such as the two forms of sigma.
     c.to_lowercase()
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)
@@ -31,7 +31,7 @@ pub fn same_but_for_case(one: &str, other: &str) -> bool {
     one.chars().flat_map(folded).eq(other.chars().flat_map(folded))
 }
 
-/// Whether a text and the bytes of another are equal without regard to case. Invalid UTF-8 equals no text.
+/// Whether a text and the bytes of another text are equal without regard to case. Invalid UTF-8 equals no text.
 pub fn bytes_same_but_for_case(one: &str, other: &[u8]) -> bool {
     if one.is_ascii() && other.is_ascii() {
         return one.as_bytes().eq_ignore_ascii_case(other);

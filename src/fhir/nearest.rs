@@ -7,7 +7,8 @@ use strsim::osa_distance;
 pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let lower = name.to_ascii_lowercase();
     names
-        // A name of a much different length is not similar, and computing the distance of a long text takes long.
+        // Skip names of a much different length. They are not similar, and computing the distance of a long text takes
+        // long.
         .filter(|known| known.len().abs_diff(name.len()) <= 2)
         .map(|known| (osa_distance(&lower, &known.to_ascii_lowercase()), known))
         .filter(|(distance, known)| *distance <= 2 && distance * 3 <= known.len())

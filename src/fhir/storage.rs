@@ -20,9 +20,9 @@ pub const END: &str = "__end";
 pub const REFERENCE_TYPE: &str = "reference__type";
 /// Companion of `Reference.reference` that holds the id part of a relative reference.
 pub const REFERENCE_ID: &str = "reference__id";
-/// Suffix of the column of a root element that has the name of a system column.
+/// Suffix of a root element's column. The column has it if the element has the same name as a system column.
 pub const ELEMENT: &str = "__element";
-/// The last part of a leaf path that requests all leaves below the other parts.
+/// As the last part of a leaf path: requests all leaves below the preceding parts.
 pub const EVERYTHING: &str = "*";
 /// The system column that holds a resource's JSON text.
 pub const TEXT: &str = "resource";
@@ -31,8 +31,8 @@ pub const NUMBER_PRECISION: u8 = 38;
 /// Scale of [`NUMBER`] columns.
 pub const NUMBER_SCALE: i8 = 18;
 
-/// The system columns of every table, in order. The columns of the elements follow. The column `id` is also that of the
-/// element `id`.
+/// The system columns of every table, in order. The columns of the elements follow. The column `id` also holds the
+/// element `id`, which has no column of its own.
 pub const SYSTEM_COLUMNS: [&str; 11] = [
     "owner",
     "id",

@@ -17,7 +17,7 @@ pub struct SearchParameter {
     /// The resource types for which the parameter is defined. `Resource` and `DomainResource` mean all types that
     /// specialize them.
     pub bases: Vec<TypeId>,
-    /// For a reference, the types of its targets. Empty if not stated.
+    /// For a parameter of type reference, the types of the targets. Empty if the definition does not state them.
     pub targets: Vec<TypeId>,
     /// The FHIRPath expression that yields the values, with the expressions for all bases joined by `|`. `None` for a
     /// parameter that no expression describes (`_text`).
@@ -41,7 +41,7 @@ pub struct SearchParameter {
 pub struct Component {
     /// The URL of the parameter that defines how the part is compared.
     pub definition: Cow<'static, str>,
-    /// The FHIRPath of the part, evaluated on what the composite's own expression yields.
+    /// The FHIRPath of the part. It is evaluated on the items that the composite's own expression yields.
     pub expression: Cow<'static, str>,
 }
 
@@ -107,7 +107,7 @@ codes! {
         Nearby = "nearby",
         /// The values lie within a distance.
         Distance = "distance",
-        /// None of these.
+        /// The code `other`: the values relate to the value in the query in some other way.
         Other = "other",
     }
 }

@@ -1,5 +1,5 @@
-//! Reads SearchParameter resources from a folder of JSON files. Refuses unusable ones: the error names the file and the
-//! reason.
+//! Reads SearchParameter resources from a folder of JSON files. An unusable resource is an error that names the file
+//! and the reason.
 
 use std::borrow::Cow;
 use std::io;
@@ -85,8 +85,8 @@ impl Added {
     }
 }
 
-/// Reads the parameters of all JSON files in `folder`, in the order of the files' names. If a URL repeats, the last one
-/// counts. Fails if there are none.
+/// Reads the parameters of all JSON files in `folder`, in the order of the files' names. If several parameters have the
+/// same URL, the last one counts. Fails if the folder has no parameters.
 pub(in crate::fhir) fn read(folder: &Path) -> Result<Vec<Added>, SearchParameterError> {
     let unreadable = |source| SearchParameterError::Unreadable {
         path: folder.to_owned(),
@@ -228,7 +228,7 @@ impl Raw {
             return Err(Unusable::Lacks("component"));
         }
         let mut targets = many("target", self.target, resource)?;
-        // An abstract target such as `Resource` means the same as no target.
+        // An abstract target such as `Resource` allows all types, as an empty list of targets does.
         if targets.iter().any(|target| facts().get(*target).is_abstract) {
             targets.clear();
         }
@@ -258,7 +258,7 @@ impl Raw {
 impl RawComponent {
     fn resolve(self) -> Result<Component, Unusable> {
         let definition = present("component.definition", self.definition)?;
-        // A canonical may name a version, which is not part of the URL that identifies the definition.
+        // Drop the version of the canonical, because the URL alone identifies the definition.
         let url = definition.split('|').next().unwrap_or_default().to_owned();
         Ok(Component {
             definition: url.into(),
@@ -369,7 +369,8 @@ mod tests {
                 .get(facts().lookup(resource_type).unwrap(), code)
                 .map(|found| found.url.to_string())
         };
-        // An added parameter with the same URL replaces the built-in one, for its other bases, too.
+        // An added parameter with the same URL replaces the built-in one, even for bases that only the built-in one
+        // has.
         assert_eq!(get("Patient", "birthdate").unwrap(), BIRTHDATE);
         assert_eq!(get("Person", "birthdate"), None);
         // An added parameter with the same code precedes the built-in one only for the type that it names.

@@ -1,8 +1,9 @@
-//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources. Decides which of them a code
-//! means for a resource type.
+//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources. Decides which parameter a
+//! code means for a resource type.
 //!
-//! A parameter defined for a type precedes one inherited from `DomainResource` or `Resource`. Among those of one type
-//! the last added comes first. This file does not parse expressions or compare values.
+//! If several parameters have the same code, a parameter that is defined for the type itself precedes one that the type
+//! inherits from `DomainResource` or `Resource`. Of two parameters that are defined for the same type, the one that was
+//! added last counts. This file does not parse expressions or compare values.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -41,7 +42,7 @@ impl SearchParameters {
         self.with(parameter_folder::read(folder)?)
     }
 
-    /// Returns the parameter of `code` for resources of type `type_id`, which may be inherited.
+    /// Returns the parameter with this code for resources of type `type_id`. The type may inherit the parameter.
     pub fn get(&self, type_id: TypeId, code: &str) -> Option<&Arc<SearchParameter>> {
         let of_type = &self.types[type_id.index()];
         of_type
@@ -50,7 +51,7 @@ impl SearchParameters {
             .map(|at| &of_type[at])
     }
 
-    /// Returns the parameter with this URL, even if another parameter has the same code.
+    /// Returns the parameter with this URL. Finds it even if a search by its code finds another parameter.
     pub fn by_url(&self, url: &str) -> Option<&Arc<SearchParameter>> {
         self.urls.get(url).map(|at| &self.all[*at])
     }
@@ -60,7 +61,7 @@ impl SearchParameters {
         self.types[type_id.index()].iter()
     }
 
-    /// Returns all parameters, even if another parameter has the same code.
+    /// Returns all parameters, including those that a search by their code does not find.
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.all.iter()
     }

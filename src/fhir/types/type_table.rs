@@ -97,7 +97,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the elements of a type: first those of its parent, some of which the type may replace, then its own.
+    /// Returns the elements of a type: first those of its parent, then the type's own. If the type redefines an element
+    /// of its parent, the new definition takes the element's place.
     fn elements(&mut self, at: usize) -> &[Element] {
         if self.done[at].is_none() {
             let raw = &self.raw[at];
@@ -112,7 +113,7 @@ impl Reader<'_> {
                     None => elements.push(element),
                 }
             }
-            // An element without types is prohibited in this type (`xhtml.extension`).
+            // Drop elements without types, because they are prohibited in this type (`xhtml.extension`).
             elements.retain(|element| !element.types.is_empty());
             for (at, element) in elements.iter_mut().enumerate() {
                 element.ordinal = at as u16 + 1;

@@ -1,8 +1,8 @@
 //! Decimals as written: exact, with the precision of their digits.
 //!
-//! A decimal is stored as its text. If it is exactly a decimal(38,18), [`Decimal::scaled`] is that number. If it is
-//! not, its text can still be compared exactly. A search value without a comparator means the [`Range`] of values that
-//! would be written in the same way (R4, section 3.1.1.5.3). Higher modules do arithmetic.
+//! A decimal is stored as its text. If the value fits decimal(38,18) exactly, [`Decimal::scaled`] returns the number in
+//! this form. Otherwise the texts can still be compared exactly. A search value without a comparator means the
+//! [`Range`] of values that would be written in the same way (R4, section 3.1.1.5.3). Higher modules do arithmetic.
 
 use std::cmp::Ordering;
 
@@ -85,9 +85,9 @@ impl<'a> Decimal<'a> {
         Some(if self.negative { -number } else { number })
     }
 
-    /// Returns the values that would be written like this one with equally many digits: `100` means [99.5, 100.5),
-    /// `100.00` means [99.995, 100.005), `1.0e2` means [95, 105). A single digit with an exponent counts as if a zero
-    /// followed it: in R4 `1e2` means [95, 105), too.
+    /// Returns the range of values that would be written like this one with equally many digits: `100` means [99.5,
+    /// 100.5), `100.00` means [99.995, 100.005), `1.0e2` means [95, 105). A single digit with an exponent counts as if
+    /// a zero followed it: in R4 `1e2` means [95, 105), too.
     pub fn implicit_range(&self) -> Range {
         let zero = if self.has_exponent && self.whole.len() + self.fraction.len() == 1 {
             "0"
@@ -113,7 +113,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// Returns the values within a tenth of this one, including the bounds: the meaning of the comparator `ap`.
+    /// Returns the range of values that differ from this one by at most a tenth of it, for the comparator `ap`.
     pub fn approximate_range(&self) -> Range {
         let digits = format!("{}{}", self.whole, self.fraction);
         let last = self.exponent - self.fraction.len() as i64;
@@ -126,7 +126,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// Returns the digits from the first one that is not zero.
+    /// Returns the digits without leading zeros.
     fn digits(&self) -> impl DoubleEndedIterator<Item = u8> + Clone + use<'a> {
         let skipped = leading_zeros(self.whole);
         let fraction = if skipped == self.whole.len() {
@@ -140,7 +140,8 @@ impl<'a> Decimal<'a> {
             .copied()
     }
 
-    /// Returns the number of digits from the first to the last nonzero one, and the power of ten of the last.
+    /// Returns two numbers: how many digits there are from the first nonzero digit to the last one, and the power of
+    /// ten of this last digit.
     fn significant(&self) -> (usize, i64) {
         let all = self.digits();
         let trailing = all.clone().rev().take_while(|digit| *digit == b'0').count();
@@ -191,7 +192,7 @@ impl Ord for Decimal<'_> {
     }
 }
 
-/// A range of values. It includes the lower bound, and it includes the upper bound if it is closed.
+/// A range of values. It always includes the lower bound. It includes the upper bound only if it is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     lower: String,
@@ -218,8 +219,8 @@ impl Range {
         lower <= *value && (*value < upper || self.closed && *value == upper)
     }
 
-    /// Returns the range among numbers times 10^18, half open: a decimal(38,18) with the scaled number `n` is in it if
-    /// `start <= n < end`. Bounds beyond all such numbers are -10^38 and 10^38.
+    /// Returns the range in scaled numbers (the value times 10^18), half open: a decimal(38,18) with the scaled number
+    /// `n` is in the range if `start <= n < end`. A bound beyond all such numbers becomes -10^38 or 10^38.
     pub fn scaled(&self) -> (i128, i128) {
         let bound = |text: &str, closed| Decimal::parse(text).map_or(BEYOND, |bound| bound.scaled_up(closed));
         (bound(&self.lower, false), bound(&self.upper, self.closed))
@@ -227,8 +228,8 @@ impl Range {
 }
 
 impl Decimal<'_> {
-    /// Returns the lowest scaled number that is above the value if `above` is set, or that is at least the value if it
-    /// is not. The result is within -10^38 to 10^38.
+    /// Returns the lowest scaled number that is greater than the value or, unless `above` is set, equal to it. The
+    /// result is within -10^38 to 10^38.
     fn scaled_up(&self, above: bool) -> i128 {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
@@ -241,7 +242,8 @@ impl Decimal<'_> {
         if shift >= 0 {
             return self.scaled().map_or(BEYOND, |scaled| scaled + i128::from(above));
         }
-        // Some digits are finer than the scale, so the value is between two scaled numbers.
+        // The value is between two scaled numbers, because some of its digits are finer than the scale. Drop these
+        // digits.
         let kept = (digits as i64 + shift).max(0) as usize;
         let toward_zero = self
             .digits()

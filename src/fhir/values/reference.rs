@@ -25,7 +25,7 @@ pub enum Reference<'a> {
         /// The text after the question mark.
         query: &'a str,
     },
-    /// Another text.
+    /// A text that has none of the other forms.
     Other(&'a str),
 }
 

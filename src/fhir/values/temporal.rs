@@ -223,8 +223,8 @@ impl Cursor<'_> {
         Ok(time(Precision::Fraction, start + fraction, width))
     }
 
-    /// Parses the decimals of a second. Returns them in microseconds, and the microseconds of one step of the last
-    /// digit, at least one.
+    /// Parses the decimals of a second. Returns their value in microseconds, and the length of the interval in
+    /// microseconds: one unit of the last digit, at least one microsecond.
     fn fraction(&mut self) -> Result<(i64, i64), TemporalError> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
