@@ -29,7 +29,7 @@ pub struct JsonName {
     pub at: Position,
     /// The name.
     pub name: String,
-    /// The form that FHIRPath has for it.
+    /// The form that FHIRPath has for the JSON name.
     pub standard: String,
 }
 

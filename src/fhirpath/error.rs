@@ -106,7 +106,7 @@ pub enum FhirPathError {
         at: Position,
         /// The element.
         name: String,
-        /// The possible types of the items, none of which has the element.
+        /// The possible types of the items. None of them has the element.
         type_name: String,
     },
     /// The expression has the JSON name of an element, but only FHIRPath's name is allowed.
@@ -116,7 +116,7 @@ pub enum FhirPathError {
         at: Position,
         /// The name.
         name: String,
-        /// The form that FHIRPath has for it.
+        /// The form that FHIRPath has for the JSON name.
         standard: String,
     },
     /// A path begins with a type that is not the type of the context.
@@ -165,7 +165,7 @@ pub enum FhirPathError {
         /// The name without the percent sign.
         name: String,
     },
-    /// A function has too few or too many arguments, or one of the wrong kind.
+    /// A function has too few or too many arguments, or an argument of the wrong kind.
     #[error("{function}() {problem} ({at})")]
     Arguments {
         /// The position.
@@ -198,7 +198,7 @@ pub enum FhirPathError {
     Literal {
         /// The position.
         at: Position,
-        /// The type whose values the text should be one of.
+        /// The expected type. The text is not a valid value of this type.
         what: &'static str,
         /// The text.
         text: String,
@@ -229,7 +229,7 @@ pub enum FhirPathError {
         /// The maximum number of items.
         max_items: usize,
     },
-    /// The evaluation needs more work than its data allow and than is left in the budget of the run.
+    /// The evaluation needs more work than its data allow, and the rest of the run's budget does not cover the excess.
     #[error("evaluating the expression costs more work than there is for it")]
     TooCostly,
     /// The evaluation yields more items or more text than the engine holds for one batch.
@@ -284,7 +284,7 @@ impl FhirPathError {
         }
     }
 
-    /// Whether the evaluation exceeded a limit. A retry then fails in the same way.
+    /// Whether the evaluation exceeded a limit. Then another attempt would fail in the same way.
     pub fn is_too_costly(&self) -> bool {
         matches!(
             self,

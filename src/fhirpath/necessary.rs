@@ -1,8 +1,8 @@
-//! The necessary conditions of an expression: conditions on a row's columns that hold for every row of which the
-//! expression is true. A scan can check them without evaluating the expression, by statistics and by the dictionary
-//! codes of texts. The expression must still be evaluated on the remaining rows.
+//! The necessary conditions of an expression, as conditions on the columns of a row. If the expression is true for a
+//! row, the conditions hold for the row. A scan can check them without evaluating the expression, by statistics and by
+//! the dictionary codes of texts. The expression must still be evaluated on the remaining rows.
 //!
-//! An expression that can fail has no such conditions, because skipping a row would hide its error.
+//! An expression that can fail has no necessary conditions, because the scan would skip rows and hide their errors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,8 +30,9 @@ const ID: &str = "id";
 /// The maximum number of combinations in one condition on items.
 const MAX_COMBINATIONS: usize = 64;
 
-/// Returns conditions that hold for every row of the root type's table of which the expression is true. `None` if the
-/// expression can fail, or can have a result other than true, false or empty. It must then be evaluated on every row.
+/// Returns the necessary conditions of an expression: if it is true for a row of the root type's table, they hold for
+/// the row. `None` if the expression can fail, or can have a result other than true, false or empty. Then the
+/// expression must be evaluated on every row.
 pub fn necessary(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result<Option<Necessary>, FhirPathError> {
     let tree = parse(text)?;
     let (_, shapes) = shapes(&tree, text, root, options)?;
@@ -77,16 +78,16 @@ struct Analysis<'a> {
 struct Leaf {
     path: Arc<str>,
     kind: SlotKind,
-    /// Whether the column is a list, whose items are the values.
+    /// Whether the column is a list. Then the values are the items of the lists.
     many: bool,
 }
 
-/// An equality of texts, as tests of text columns of one item.
+/// An expression that requires a text to equal one of several strings, as tests of text columns of one item.
 struct Texts<'e> {
-    /// The side of the equality that yields the item's text.
+    /// The operand that yields the item's text.
     path: &'e Expr,
     leaves: Vec<Arc<str>>,
-    /// The combinations of tests, one of which must pass. Each has one test for each leaf.
+    /// The combinations of tests. At least one combination must pass. Each has one test for each leaf.
     any_of: Vec<Vec<LeafTest>>,
 }
 
@@ -94,7 +95,8 @@ struct Texts<'e> {
 struct Key {
     /// The column of the id.
     id: Arc<str>,
-    /// For the key in a reference, the column of the target's type, and the required type, if any.
+    /// For the key in a reference: the column of the target's type, and the type that the expression requires, if any.
+    /// `None` for a resource's own key.
     of_type: Option<(Arc<str>, Option<&'static str>)>,
 }
 
@@ -104,7 +106,7 @@ impl Analysis<'_> {
         match &part.kind {
             ExprKind::Empty | ExprKind::Literal(_) | ExprKind::External(_) | ExprKind::This => true,
             ExprKind::Member { on, .. } => {
-                // JSON text in the data may be invalid.
+                // An element inside JSON text is not safe, because the text may be invalid.
                 let inside = |source: &Source| source.inside;
                 on.as_deref().is_none_or(|on| self.is_safe(on))
                     && self
@@ -170,7 +172,7 @@ impl Analysis<'_> {
         self.is_safe(part) && self.is_truth(part)
     }
 
-    /// Whether both sides are single values that can be ordered, of the same kind.
+    /// Whether both sides are single values of the same kind, and values of this kind have an order.
     fn is_ordered(&self, left: &Expr, right: &Expr) -> bool {
         let kind = |part: &Expr| {
             let shape = self.shapes.of(part).filter(|shape| !shape.many)?;
@@ -186,7 +188,7 @@ impl Analysis<'_> {
         matches!((kind(left), kind(right)), (Some(left), Some(right)) if left == right)
     }
 
-    /// Returns a condition that holds for every row of which the part is true.
+    /// Returns a necessary condition of `part`: it holds for every row for which the part is true.
     fn holds(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Binary { operator, left, right } => match operator {
@@ -233,8 +235,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns a condition that holds for every row in which an item of the part has this relation to one of the
-    /// values.
+    /// Returns a condition that holds for every row in which an item of the part has this relation to at least one of
+    /// the values.
     fn has(&self, part: &Expr, values: &[Literal], relation: Operator) -> Prune {
         if let Some(key) = self.key(part).filter(|_| relation == Operator::Equal) {
             return Prune::all([key.one_of(values), self.on_the_way(part)]);
@@ -279,7 +281,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns conditions on texts of one item that hold for every row of which the part is true.
+    /// Returns necessary conditions of `part` on the texts of one item: they hold for every row for which the part is
+    /// true.
     fn items(&self, part: &Expr) -> Vec<ItemMatch> {
         let mut found = Vec::new();
         match &part.kind {
@@ -334,7 +337,8 @@ impl Analysis<'_> {
     fn criterion(&self, criterion: &Expr) -> Vec<ItemMatch> {
         let mut parts = Vec::new();
         flatten(criterion, &mut parts);
-        // Only children of the item itself are certain to belong to the same item.
+        // Separate the tests of the item's own children from the tests of deeper elements. Only own children certainly
+        // belong to one item.
         let own = |part: &&Expr| self.equality(part).is_some_and(|texts| is_child(texts.path));
         let (own, deeper): (Vec<&Expr>, Vec<&Expr>) = parts.into_iter().partition(own);
         let mut found: Vec<ItemMatch> = self.combination(&own).into_iter().collect();
@@ -344,8 +348,8 @@ impl Analysis<'_> {
         found
     }
 
-    /// Combines equalities of texts to one condition on an item. `None` if a part is not such an equality, if the
-    /// leaves are not in one struct, if a leaf occurs twice, or if there are more than [`MAX_COMBINATIONS`]
+    /// Combines tests of texts to one condition on an item. `None` if a part is not a test of one of several strings,
+    /// if the leaves are not in one struct, if a leaf occurs twice, or if there are more than [`MAX_COMBINATIONS`]
     /// combinations.
     fn combination(&self, parts: &[&Expr]) -> Option<ItemMatch> {
         let mut leaves: Vec<Arc<str>> = Vec::new();
@@ -374,8 +378,8 @@ impl Analysis<'_> {
         })
     }
 
-    /// Returns the columns and the tests of an expression that requires one of several strings. `None` for other
-    /// expressions.
+    /// Returns the columns and the tests of an expression that requires a text to equal one of several strings. `None`
+    /// for other expressions.
     fn equality<'e>(&self, part: &'e Expr) -> Option<Texts<'e>> {
         let ExprKind::Binary { operator, left, right } = &part.kind else {
             return None;
@@ -415,10 +419,11 @@ impl Analysis<'_> {
         })
     }
 
-    /// Returns the columns of a key, if a part is `getResourceKey()` of the row or `getReferenceKey()` of one
-    /// element.
+    /// Returns the columns of a key, if a part is `getResourceKey()` of the row or `getReferenceKey()` of an element
+    /// with a single source.
     ///
-    /// For references, these columns have values exactly for relative references. Only these have keys.
+    /// For a reference, these columns have values if and only if the reference is relative. Only relative references
+    /// have keys.
     fn key(&self, part: &Expr) -> Option<Key> {
         let ExprKind::Call { name, arguments, .. } = &part.kind else {
             return None;
@@ -512,7 +517,8 @@ impl Analysis<'_> {
 }
 
 impl Key {
-    /// Returns the columns of the key, and the combinations of tests by which the key is one of these ids.
+    /// Returns the columns of the key, and the combinations of tests for the condition that the key is one of `ids`. At
+    /// least one combination must pass.
     fn tests(self, ids: &[String]) -> (Vec<Arc<str>>, Vec<Vec<LeafTest>>) {
         let Some((leaf, wanted)) = self.of_type else {
             return (vec![self.id], vec![vec![id_test(ids)]]);
@@ -546,8 +552,8 @@ fn id_test(ids: &[String]) -> LeafTest {
     LeafTest::In(Arc::new(ids.iter().collect::<IdSet>()))
 }
 
-/// Returns the type that an argument of `getReferenceKey()` names. `Some(None)` for an abstract type, which every
-/// target has. `None` if the argument names no resource type.
+/// Returns the type that an argument of `getReferenceKey()` names. `Some(None)` for an abstract type, because every
+/// target has this type. `None` if the argument names no resource type.
 fn target_type(argument: &Expr) -> Option<Option<&'static str>> {
     let (namespace, name) = match &argument.kind {
         ExprKind::Member { on: None, name } => (None, name),
@@ -573,7 +579,7 @@ fn is_child(path: &Expr) -> bool {
     on.as_deref().is_none_or(|on| on.kind == ExprKind::This)
 }
 
-/// Returns the operator for exchanged operands.
+/// Returns the operator that has the same result if the operands are exchanged.
 fn mirrored(operator: Operator) -> Operator {
     match operator {
         Operator::Less => Operator::Greater,
@@ -622,8 +628,8 @@ fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
 }
 
 impl Leaf {
-    /// Returns the condition that a value of the column has this relation to a literal. `None` if columns cannot
-    /// express it.
+    /// Returns the condition that a value of the column has this relation to a literal. `None` if a condition on
+    /// columns cannot express this.
     fn compares(&self, value: &Literal, relation: Operator) -> Option<Prune> {
         let leaf = self.path.clone();
         match (self.kind, value) {
@@ -640,16 +646,16 @@ impl Leaf {
                 let (from, to) = bounds(text.parse().ok()?, relation)?;
                 Some(Prune::Range { leaf, from, to })
             }
-            // Decimals are compared by value. If the number column cannot hold the literal exactly, there is no
-            // condition.
+            // Decimals are compared by value, in the number column. If this column cannot hold the literal exactly,
+            // there is no condition.
             (SlotKind::Decimal, Literal::Decimal(text) | Literal::Integer(text)) => {
                 let number = Decimal::parse(text).ok()?.scaled()?;
                 let (from, to) = bounds(number, relation)?;
                 let leaf = format!("{leaf}{NUMBER}").into();
                 Some(Prune::Range { leaf, from, to })
             }
-            // If a comparison with a time without a zone is true, it is true for any zone. So it is also true with
-            // UTC, which the bounds in the columns assume.
+            // A time without a zone may be in any zone. If a comparison with it is true, it is true for every zone. So
+            // it is also true for UTC, which the bounds in the columns assume.
             (SlotKind::DateTime, Literal::Date(text) | Literal::DateTime(text)) => {
                 let time = Temporal::date_time(text.strip_suffix('T').unwrap_or(text)).ok()?;
                 let (from, until) = match relation {
@@ -664,8 +670,8 @@ impl Leaf {
         }
     }
 
-    /// Returns the conditions that `x` has a value and that `_x` is present. If the element is present, one of them
-    /// holds.
+    /// Returns the conditions that the column `x` has a value and, for a primitive, that the column `_x` is present. If
+    /// the element exists in a row, at least one of them holds.
     fn present(&self) -> Vec<Prune> {
         let mut present = vec![Prune::Present {
             leaf: self.path.clone(),

@@ -98,8 +98,8 @@ impl Compiler<'_> {
         Ok((if fixed { Node::Fixed(Box::new(call)) } else { call }, shape))
     }
 
-    /// Adds the resources within the row that references in `input` may point to: contained resources, resources in
-    /// the same Bundle, and the row itself.
+    /// Adds the resources within the row that may be targets of the references in `input`: contained resources,
+    /// resources in the same Bundle, and the row itself.
     fn add_targets(&mut self, input: &Shape, shape: &mut Shape) {
         let Some(resource) = facts().lookup("Resource").map(ItemType::Fhir) else {
             return;
@@ -157,9 +157,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// Resolves the projection of `repeat`: first for the input's types, then for its own result types, until no new
-    /// types appear. The depth of the data is unknown, so the program reads all columns below the results. Not every
-    /// type needs to have each step (`repeat(item | answer)`). A name is an error only if no type has it.
+    /// Resolves the projection of `repeat` for the types of the input and then again for the types of its own result,
+    /// until no new types appear. The depth of the data is unknown, so the program reads all columns below the results.
+    /// Not every type needs to have each step (`repeat(item | answer)`). A name is an error only if no type has it.
     fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut over = input.clone();
         let lenient = std::mem::replace(&mut self.lenient, true);
@@ -330,7 +330,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Refuses a criterion whose result can never be a boolean.
+/// Returns an error if the result of a criterion can never be a boolean.
 fn require_boolean(function: &str, criterion: &Shape, at: Position) -> Result<(), FhirPathError> {
     let fits = |source: &Source| source.item_type.system() == Some(System::Boolean);
     if criterion.sources.is_empty() || criterion.sources.iter().any(fits) {

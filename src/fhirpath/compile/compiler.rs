@@ -16,9 +16,9 @@ use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 pub(super) type Resolved = Result<(Node, Shape), FhirPathError>;
 
 /// The maximum number of parts that are resolved for one expression. `repeat` and `aggregate` resolve their arguments
-/// more than once, so nesting them multiplies the number.
+/// more than once, so the number multiplies if they are nested.
 const MAX_WORK: usize = 20_000;
-/// The number of sources of a step's items that counts as one more part.
+/// A step counts as one additional part for every `SOURCES_PER_WORK` sources of its input.
 const SOURCES_PER_WORK: usize = 8;
 
 pub(super) struct Compiler<'a> {
@@ -28,9 +28,9 @@ pub(super) struct Compiler<'a> {
     pub(super) leaves: Leaves,
     /// The shape of `%context`.
     pub(super) context: Shape,
-    /// The number of parts that have been resolved, including those that sources of items count as.
+    /// The number of parts that have been resolved, including the additional parts for steps from many sources.
     pub(super) work: usize,
-    /// Whether an element's name that no possible type has yields an empty collection instead of an error.
+    /// If set, a step to an element that none of the possible types has yields an empty collection instead of an error.
     pub(super) lenient: bool,
     /// The JSON names that the expression uses in place of FHIRPath's names.
     pub(super) json_names: Vec<JsonName>,
@@ -161,7 +161,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Counts the work of a step from items with many sources. A step from a resource of unknown type has hundreds of
+    /// Counts the work of a step from items with many sources. A resource of unknown type alone has hundreds of
     /// sources.
     pub(super) fn weigh(&mut self, shape: &Shape, at: Position) -> Result<(), FhirPathError> {
         self.spend(shape.sources.len() / SOURCES_PER_WORK, at)
@@ -175,11 +175,11 @@ impl Compiler<'_> {
 /// The context in which a part of the expression is resolved.
 #[derive(Clone)]
 pub(super) struct Scope {
-    /// The shape of `$this`, where names without an input start.
+    /// The shape of `$this`. A name without an input starts there.
     pub(super) this: Shape,
     /// The shape of `$total`.
     pub(super) total: Option<Shape>,
-    /// Whether the result of this part may keep or drop duplicate items, because nothing depends on them.
+    /// Whether it does not matter if the result of this part has duplicate items. Then the part may keep or drop them.
     pub(super) bag: bool,
 }
 

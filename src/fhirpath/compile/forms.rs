@@ -1,5 +1,5 @@
-//! Resolves functions whose arguments are not simply values: a canonical of a value set or a type, a variable's name,
-//! or any number of expressions.
+//! Resolves functions with special arguments: a canonical of a value set or a type, a variable's name, or any number of
+//! expressions.
 
 use super::compiler::{Compiler, Resolved, Scope, Variable};
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape};
@@ -93,8 +93,8 @@ impl Compiler<'_> {
         Ok(called(function, on, arguments, at, boolean()))
     }
 
-    /// Resolves an expression that yields a string at run time. Returns it and, if the caller has one, the
-    /// terminology in which the function looks the string up.
+    /// Resolves an argument that yields a string at run time. The function looks this string up in the terminology.
+    /// Returns the expression and, if the caller has one, the terminology.
     fn with_terminology(&mut self, text: &Expr, scope: &Scope) -> Result<Vec<Argument>, FhirPathError> {
         let (node, shape) = self.apart(text, &scope.strict())?;
         self.leaves.need(&shape, Need::Value);
@@ -122,8 +122,8 @@ impl Compiler<'_> {
         Ok(called(&functions::CONFORMS_TO, on, vec![argument], at, boolean()))
     }
 
-    /// Resolves `checkModifiers`. It yields its input, and fails if an item has a modifier extension whose URL is not
-    /// listed.
+    /// Resolves `checkModifiers`. The function yields its input, and fails if an item has a modifier extension whose
+    /// URL is not listed.
     fn check_modifiers(&mut self, on: Option<&Expr>, urls: &[Expr], at: Position, scope: &Scope) -> Resolved {
         let (on, input) = self.input(on, scope)?;
         let member = |on: Option<Expr>, name: &str| Expr {
@@ -212,7 +212,7 @@ impl Compiler<'_> {
         Ok(called(&functions::DEFINE_VARIABLE, on, arguments, at, input))
     }
 
-    /// Resolves a part of the expression. The variables that it defines are not visible after it.
+    /// Resolves a part of the expression. Variables that the part defines are not visible outside the part.
     pub(super) fn apart(&mut self, expr: &Expr, scope: &Scope) -> Resolved {
         let known = self.variables.len();
         let resolved = self.resolve(expr, scope);

@@ -85,8 +85,9 @@ fn is_resource(source: &Source) -> bool {
     }
 }
 
-/// Returns the type of all items that a criterion of `where` keeps, if the criterion is `resourceType = '...'` or has
-/// this as an operand of `and`. `None` if not all items of the input are resources.
+/// If a criterion of `where` keeps only resources of one type, returns this type. Such a criterion is `resourceType =
+/// '...'`, or has this as an operand of `and`. `None` for other criteria, or if not all items of the input are
+/// resources.
 pub(super) fn type_kept(criterion: &Expr, input: &Shape) -> Option<TypeTest> {
     if input.sources.is_empty() || !input.sources.iter().all(is_resource) {
         return None;

@@ -15,8 +15,8 @@ pub(in crate::fhirpath) struct Leaves {
     set: LeafSet,
 }
 
-/// Returns the path of a child's column below a source. The root's path is empty. The children of a primitive `x` are
-/// in the column `_x` beside it. `None` for computed items, which have no column.
+/// Returns the path of a child's column. `column` is its name below `source`. The root's path is empty. The children of
+/// a primitive `x` are in the column `_x` beside it. `None` for computed items, which have no column.
 pub(in crate::fhirpath) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
     let path = source.path.as_deref()?;
     if source.item_type.is_primitive() {
@@ -33,7 +33,7 @@ impl Leaves {
         self.set
     }
 
-    /// Adds the columns that are read of items of this shape.
+    /// Adds the columns that `need` reads of items of this shape.
     pub(in crate::fhirpath) fn need(&mut self, shape: &Shape, need: Need) {
         for source in &shape.sources {
             self.read(source, need);
@@ -105,8 +105,8 @@ impl Leaves {
         self.set.insert(path.to_string());
     }
 
-    /// Adds the columns that are read of the result's items: those that `extra` lists for the item's type, or the
-    /// default.
+    /// Adds the columns that the caller reads of the result's items: those that `extra` lists for the item's type, or
+    /// the default.
     pub(in crate::fhirpath) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
         for source in &shape.sources {
             let (Some(path), ItemType::Fhir(type_id)) = (source.path.as_deref(), source.item_type) else {

@@ -1,6 +1,6 @@
 //! Turns a syntax tree into a resolved program: every name becomes an R4 column, a constant or a function, and the
-//! possible types of its items are known. An expression that can never work is an error here, with its position. An
-//! error during evaluation concerns a single row or a limit.
+//! possible types of the result's items are known. An expression that can never work is an error here, with its
+//! position. During an evaluation, an error concerns a single row or a limit.
 
 mod calls;
 mod compiler;

@@ -39,8 +39,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the shape of `%resource`, or of `%rootResource` if `root` is set. The resource is the row, or a
-    /// resource inside the row that contains the context.
+    /// Returns the shape of `%resource`, or of `%rootResource` if `root` is set. This resource is the row, or a
+    /// resource inside the row if the context lies inside that resource.
     fn resource_shape(&self, root: bool) -> Shape {
         let mut shape = Shape::default();
         for source in &self.context.sources {

@@ -20,7 +20,7 @@ pub(in crate::fhirpath) const ALL_CHILDREN: &str = "*";
 pub(in crate::fhirpath) enum Node {
     /// No items.
     Empty,
-    /// `$this`, also the context of a bare name.
+    /// `$this`. A path that begins with a name starts there, too.
     This,
     /// `%resource`.
     Resource,
@@ -45,7 +45,7 @@ pub(in crate::fhirpath) enum Node {
         on: Box<Node>,
         name: Box<str>,
         by: Vec<(TypeId, Vec<Branch>)>,
-        /// Whether the step starts at resources whose types only the data show.
+        /// Whether the step starts at resources whose types are unknown until the data are read.
         open: bool,
         /// Whether the name may be the JSON name of a choice, such as `valueQuantity`.
         json: bool,
@@ -143,7 +143,7 @@ pub(in crate::fhirpath) struct Source {
 }
 
 impl Source {
-    /// Whether the source stands for resources whose types only the data show.
+    /// Whether the source stands for resources whose types are unknown until the data are read.
     pub(in crate::fhirpath) fn is_open(&self) -> bool {
         self.inside && self.item_type.is_any_resource()
     }

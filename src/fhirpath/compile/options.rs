@@ -19,18 +19,18 @@ pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
 /// How to compile an expression. `CompileOptions::default()` is a strict compilation without constants.
 #[derive(Clone, Default)]
 pub struct CompileOptions<'a> {
-    /// A step to an element that its type does not have yields an empty collection instead of an error.
+    /// A step to an element that the type of the items does not have yields an empty collection instead of an error.
     pub lenient: bool,
-    /// The expression is that of a search parameter: a union of paths over the parameter's types. Paths of other
-    /// types are empty instead of errors, and `as` selects among several items. A choice may have its JSON name
+    /// The expression belongs to a search parameter: it is a union of paths over the parameter's types. A path of
+    /// another type is empty instead of an error, and `as` selects among several items. A choice may have its JSON name
     /// (`valueDateTime`), as in published packages.
     pub search: bool,
-    /// `resolve()` uses only the reference itself. It does not search contained resources, so the program does not
-    /// read their column.
+    /// `resolve()` uses only the reference itself. It does not search contained resources, so the program does not read
+    /// the column of the contained resources.
     pub references_alone: bool,
-    /// Accepts JSON names where FHIRPath has other names. The JSON name of a choice (`valueCoding`) means the choice
-    /// as that type, and `resourceType` means the type of a resource. [`Program::json_names`] lists the JSON names
-    /// that the expression uses. Without this option they are errors.
+    /// Accepts JSON names where FHIRPath has other names. The JSON name of a choice (`valueCoding`) means the choice as
+    /// that type, and `resourceType` means the type of a resource. [`Program::json_names`] lists the JSON names that
+    /// the expression uses. Without this option, JSON names are errors.
     pub json_names: bool,
     /// It is an error to use a function that depends on the order of items after a function that leaves the order
     /// undefined, as in `children().first()`.
@@ -47,8 +47,8 @@ pub struct CompileOptions<'a> {
     /// The program whose output items are the contexts of the new program. The new program is evaluated with
     /// [`Program::evaluate_on`]. Its leaves are paths from the root of the table in any case.
     pub context: Option<&'a Program>,
-    /// The caller ignores duplicates in the result. If `|` yields the output, it then keeps duplicates, so it need
-    /// not read whole complex items to compare them.
+    /// The caller ignores duplicates in the result. Then a `|` at the end keeps duplicates, so the program need not
+    /// read whole complex items to compare them.
     pub duplicates: bool,
 }
 

@@ -9,7 +9,7 @@ pub(super) fn check(expr: &Expr, places: &Places) -> Result<(), FhirPathError> {
     open_order(expr, places).map(|_| ())
 }
 
-/// The function or operator that left the order of items undefined, if any.
+/// The function or operator that left the order of the items undefined. `None` if the order is defined.
 type Open = Option<String>;
 
 fn open_order(expr: &Expr, places: &Places) -> Result<Open, FhirPathError> {

@@ -17,7 +17,7 @@ use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The maximum number of sources of a step's items. Beyond it, the sources no longer keep their columns apart.
+/// The maximum number of sources of a step's items. If there are more, the sources no longer distinguish columns.
 const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {
@@ -43,8 +43,8 @@ impl Compiler<'_> {
         self.step(on, &shape, name, at)
     }
 
-    /// Returns the shape, or a smaller one if it has too many sources. Types that contain themselves multiply the
-    /// sources with each step. The smaller shape distinguishes only the types of the sources, and the program reads
+    /// Returns the shape, or a smaller one if it has too many sources. (Types that contain themselves multiply the
+    /// sources with each step.) The smaller shape distinguishes only the types of the sources, so the program reads
     /// everything below their columns.
     pub(super) fn bounded<'s>(&mut self, shape: &'s Shape) -> Cow<'s, Shape> {
         if shape.sources.len() <= MAX_COLUMNS {
@@ -145,8 +145,8 @@ impl Compiler<'_> {
         })
     }
 
-    /// Resolves a type's name at the start of a path, such as `Patient` in `Patient.name`: the context, if it has
-    /// this type. Only for an abstract context must the evaluation check the type.
+    /// Resolves a type's name at the start of a path, such as `Patient` in `Patient.name`: the result is the context,
+    /// if it has this type. The type must be checked during the evaluation only if the context's type is abstract.
     fn type_prefix(&self, this: &Shape, type_id: TypeId, at: Position) -> Resolved {
         let test = TypeTest {
             fhir: Some(type_id),
@@ -194,7 +194,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns the source of the items in a child's column below a source.
+/// Returns the source of the children of `source` that are in the column `branch`.
 fn child(source: &Source, branch: &Branch) -> Source {
     Source {
         item_type: ItemType::Fhir(branch.type_id),
@@ -307,8 +307,8 @@ pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
     )
 }
 
-/// Applies a type test to a node. After a step to a choice, drops the columns of other types, so that they are not
-/// read.
+/// Applies a type test to a node. If the node is a step and the types of all its columns are known, drops the columns
+/// of other types instead, so that the evaluation skips them.
 fn narrow(on: Node, test: &TypeTest) -> Node {
     match on {
         Node::Step {

@@ -1,5 +1,5 @@
-//! An expression with the facts about each part that are known before evaluation: the possible types of its items,
-//! whether there may be several, and their columns.
+//! An expression with facts that are known before evaluation. For each part: the possible types of its items, whether
+//! there may be several items, and their columns.
 
 use std::fmt;
 
@@ -103,7 +103,8 @@ fn written(literal: &Literal) -> String {
     }
 }
 
-/// The maximum number of types and of columns that are listed for a part. Only the number of further ones is shown.
+/// The maximum number of types, and of columns, that are listed for a part. If there are more, only the number of the
+/// remaining ones is shown.
 const MAX_NAMES: usize = 4;
 
 fn listed(names: &[String], between: &str) -> String {

@@ -132,7 +132,7 @@ impl ItemType {
         }
     }
 
-    /// Whether items of the type are whole resources whose concrete types only their JSON shows.
+    /// Whether items of the type are whole resources whose concrete types are unknown until their JSON is read.
     pub(in crate::fhirpath) fn is_any_resource(self) -> bool {
         self.fhir()
             .is_some_and(|type_id| facts().get(type_id).kind == Kind::Resource && facts().get(type_id).is_abstract)
@@ -171,7 +171,7 @@ impl TypeTest {
             _ => None,
         });
         match namespace {
-            // `System.Patient` is a valid name, but no item has this type. The test is then always false.
+            // `System.Patient` is a valid name, but no item has this type. So the test is always false.
             Some("System") if facts().lookup(name).is_some() => Some(TypeTest { fhir, system }),
             None | Some("FHIR" | "System") if fhir.is_some() || system.is_some() => Some(TypeTest { fhir, system }),
             _ => None,
@@ -207,7 +207,7 @@ impl TypeTest {
     }
 }
 
-/// Returns the resource types that are an abstract type or specialize it.
+/// Returns the concrete resource types that are `ancestor` or specialize it.
 pub(super) fn concrete(ancestor: TypeId) -> impl Iterator<Item = TypeId> {
     facts()
         .resources()

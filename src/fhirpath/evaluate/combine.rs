@@ -46,7 +46,8 @@ pub(in crate::fhirpath) fn side_by_side(collections: &[Collection]) -> Collectio
     Collection::mixed(Offsets::list(offsets), parts, places)
 }
 
-/// Replaces each item by the items that `children` yields for it, in order. `children` gets items as its rows.
+/// Replaces each item by its children, in order. `children` gets the items of one column and returns a collection with
+/// one row for each of these items.
 pub(in crate::fhirpath) fn flat_map(collection: &Collection, children: impl Fn(&Items) -> Collection) -> Collection {
     let mixed = match &collection.body {
         Body::One(items) => return children(items).within(&collection.offsets),
@@ -83,7 +84,8 @@ pub(in crate::fhirpath) fn flat_map(collection: &Collection, children: impl Fn(&
     Collection::mixed(Offsets::list(offsets), parts, places)
 }
 
-/// Returns the items that `picks` lists, each by its collection and its index there. `offsets` assigns them to rows.
+/// Returns the items that `picks` lists: for each, the index of its collection and its index in that collection.
+/// `offsets` assigns the items to rows.
 pub(in crate::fhirpath) fn pick(collections: &[&Collection], offsets: Offsets, picks: &[(usize, usize)]) -> Collection {
     let mut parts: Vec<Items> = Vec::new();
     let mut bases = Vec::with_capacity(collections.len());

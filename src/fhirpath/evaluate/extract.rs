@@ -1,5 +1,5 @@
 //! Converts results to Arrow arrays with one slot per row, for the columns of tables. A slot holds the first item of
-//! its row. It is null if the row has no item, or if that item has another type than the array.
+//! its row. The slot is null if the row has no item, or if the first item has another type than the array.
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, StringBuilder, UInt32Array};
 
@@ -46,7 +46,8 @@ impl Collection {
             .collect()
     }
 
-    /// Returns the column of a row's first item, and the item's index there. `None` if the row is empty.
+    /// Returns the column that holds a row's first item, and the item's index in this column. `None` if the row is
+    /// empty.
     pub fn first(&self, row: usize) -> Option<(&Items, usize)> {
         let range = self.range(row);
         (!range.is_empty()).then(|| self.item(range.start))
@@ -90,7 +91,8 @@ impl Items {
         }
     }
 
-    /// Returns the items as an array with one slot per item. `None` for the rows of a table, which are no array.
+    /// Returns the items as an array with one slot per item. `None` if the items are the rows of a table, which are not
+    /// one array, or if the batch lacks the texts of the items.
     pub fn to_array(&self) -> Option<ArrayRef> {
         use std::sync::Arc;
         let array: ArrayRef = match self.values() {

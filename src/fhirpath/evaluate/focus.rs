@@ -1,4 +1,4 @@
-//! The contexts of a program's evaluation: the rows of a batch, or items that a program found in them.
+//! The contexts of a program's evaluation: the rows of a batch, or items that a program found in these rows.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +20,7 @@ use crate::fhir::TypeId;
 pub struct Focus {
     /// The resources of the batch.
     pub(in crate::fhirpath) root: Items,
-    /// The contexts: a collection with one row for each.
+    /// The contexts: a collection with one row for each context.
     pub(in crate::fhirpath) items: Collection,
     /// The batch row that contains each context. `None` if context `i` is row `i`.
     pub(in crate::fhirpath) rows: Option<Arc<[u32]>>,
@@ -56,7 +56,7 @@ impl Focus {
         })
     }
 
-    /// Returns the same contexts. Their evaluations count as work of this run.
+    /// Returns the same contexts. Evaluations on them add their work to `work`.
     pub fn within(self, work: &Arc<Work>) -> Focus {
         Focus {
             work: work.clone(),
@@ -95,8 +95,9 @@ impl Focus {
         }
     }
 
-    /// Combines contexts of several foci over the batch of this one. `order` lists them: each by the index of its
-    /// focus and its index in that focus. `places` has the values of `%rowIndex`.
+    /// Combines contexts of several foci over the batch of this focus. `order` has two indexes for each context of the
+    /// result: that of its focus in `foci`, and that of the context in this focus. `places` has the values of
+    /// `%rowIndex`.
     pub fn merge(&self, foci: &[Focus], order: &[(usize, usize)], places: Vec<u32>) -> Focus {
         let mut parts: Vec<Items> = Vec::new();
         let mut bases = Vec::with_capacity(foci.len());
@@ -129,8 +130,9 @@ impl Focus {
         }
     }
 
-    /// Returns the resource that contains each context or, with `root`, the container of that resource. `None` if no
-    /// context is inside a resource that the batch holds as JSON text.
+    /// Returns for each context the resource that contains it. With `root`, returns the container of this resource
+    /// instead, if the resource is contained in another one. `None` if no context is inside a resource that the batch
+    /// holds as JSON text.
     pub(in crate::fhirpath) fn inner_resources(&self, root: bool) -> Option<Collection> {
         if !self.items.columns().iter().any(Items::is_inside) {
             return None;

@@ -2,8 +2,8 @@
 //! argument of `where`, `select`, `all` and the like runs in a frame of its own, whose rows are the items of the
 //! input.
 //!
-//! Invariant: an error belongs to a row and counts only if the row's result is used. `iif`, `and`, `or` and `implies`
-//! drop the errors of a branch in the rows that do not use the branch.
+//! Invariant: an error belongs to a row and counts only if the row's result is used. Some rows do not use a branch of
+//! `iif`, or an operand of `and`, `or` or `implies`. In these rows the errors of this branch or operand are dropped.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -33,8 +33,8 @@ use crate::fhir::{TypeId, facts};
 /// each row. If a step exceeds the maximum, the two halves of the rows are evaluated separately.
 pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
-/// If the caller limits the number of result items, an intermediate step may yield at most this many times the limit,
-/// or [`MAX_ITEMS`] if that is more.
+/// If the caller limits the number of result items, an intermediate step may yield at most `STEPS_PER_RESULT` times
+/// this limit, or [`MAX_ITEMS`] if that is more.
 const STEPS_PER_RESULT: usize = 4;
 /// The maximum number of nodes that an evaluation runs. A node counts once for all rows. Nested `aggregate` and
 /// `repeat` run their nodes many times.
@@ -43,7 +43,7 @@ const MAX_STEPS: usize = 1 << 18;
 const WORK_OF_NODE: usize = 64;
 /// The work for each column of the result after the first.
 const WORK_OF_COLUMN: usize = 32;
-/// A number of items with which the offsets, which are `i32`, certainly do not overflow.
+/// A number of items that is small enough for offsets of type `i32`.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
 /// The result of a node. Booleans stay bit masks until a node needs them as items.
@@ -106,13 +106,15 @@ fn without(collection: &Collection, faults: &[Fault]) -> Collection {
 /// Describes the value of `$index` in each row of a frame.
 #[derive(Clone)]
 enum Places {
-    /// Each row is an item of a collection with these offsets. `$index` is the item's index in its row there.
+    /// Each row of the frame is an item of a collection with these offsets. `$index` is the position of the item in its
+    /// row of that collection.
     Within(Offsets),
-    /// `$index` is this number in every row.
+    /// `$index` is this number in every row of the frame.
     At(usize),
 }
 
-/// The state of `aggregate` before its next step: each row's result so far, and the index of the items of the step.
+/// The state of `aggregate` before its next step: the result so far of each row, and the position in its row of the
+/// item that the step handles.
 pub(in crate::fhirpath) struct Fold {
     pub(in crate::fhirpath) total: Collection,
     pub(in crate::fhirpath) place: usize,
@@ -152,7 +154,7 @@ impl<'a> Frame<'a> {
         self.focus.root.item_type()
     }
 
-    /// Evaluates a node to items. An error if there are more than the limit.
+    /// Evaluates a node to items. Returns an error if there are more items than the limit.
     pub(in crate::fhirpath) fn items(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let collection = self.output(node)?.collection();
         if collection.len() > self.limit {
@@ -162,7 +164,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates the node of the final result. An error if it yields more than `max_items` items.
+    /// Evaluates the node of the final result. Returns an error if it yields more than `max_items` items.
     fn items_at_most(&self, node: &Node, max_items: usize) -> Result<Collection, FhirPathError> {
         if let Node::Fixed(node) = node {
             let found = self.once(node)?;
@@ -301,7 +303,7 @@ impl<'a> Frame<'a> {
         Ok(output)
     }
 
-    /// Counts work. An error if the work exceeds what the data and the budget allow.
+    /// Counts work. Returns an error if the data and the budget do not allow so much work.
     pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
         self.focus.work.spend(work)
     }
@@ -368,7 +370,8 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Calls `run`. Of the errors that it records, keeps only those of rows for which `counts` is true.
+    /// Calls `run`, which may record errors. Keeps only those of its errors that belong to rows for which `counts` is
+    /// true.
     pub(in crate::fhirpath) fn guarded<T>(
         &self,
         run: impl FnOnce() -> Result<T, FhirPathError>,
@@ -426,8 +429,8 @@ impl<'a> Frame<'a> {
         *self.focus.clock.get_or_init(Utc::now)
     }
 
-    /// Returns for each row of this frame the context of the focus that contains it. `None` if the rows are the
-    /// contexts.
+    /// Returns for each row of this frame the index of the context that contains the row. `None` if row `i` is context
+    /// `i`.
     fn focus_rows(&self) -> Option<Vec<u32>> {
         let (outer, offsets) = self.outer?;
         let parents = offsets.parents();
@@ -437,7 +440,8 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Records an error for each row in which a step starts at the target of a reference that is not in the data.
+    /// Records an error for each row in which a step starts at a target of a reference, if the target is not in the
+    /// data.
     fn refuse_targets(&self, on: &Collection, at: Position) {
         let is_target = |items: &Items| items.item_type() == ItemType::System(System::Target);
         if !on.columns().iter().any(is_target) {
@@ -526,8 +530,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Converts a collection with outer rows to one with inner rows: each inner row, which is an item of an outer row,
-/// gets the items of that outer row.
+/// Converts a collection for the rows of the outer frame to one for the rows of the inner frame. An inner row is an
+/// item of an outer row and gets all items that `of` has in this outer row.
 fn spread(of: &Collection, offsets: &Offsets) -> Collection {
     if let Offsets::Each(_) = offsets {
         return of.clone();
@@ -545,7 +549,7 @@ pub(in crate::fhirpath) fn integers(values: Vec<i32>) -> Collection {
     Collection::each(Items::new(ItemType::System(System::Integer), values))
 }
 
-/// Returns for each of `rows` the items that `collection` has in that row.
+/// Returns a collection with one row for each number in `rows`: the row of `collection` with this number.
 pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Collection {
     if let Offsets::Each(_) = collection.offsets() {
         return collection.take(Offsets::Each(rows.len()), rows.to_vec());
@@ -559,8 +563,9 @@ pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Co
     collection.take(Offsets::list(offsets), places)
 }
 
-/// Returns the children of this name. `by` has the columns of each known type. If `open` is `Some`, the items may
-/// have further types, whose columns are looked up. The value of `open` then says whether JSON names are accepted.
+/// Returns the children with this name. `by` has the columns for each type that the compiler knows. If `open` is
+/// `Some`, the items may have other types, too. The columns of these types are looked up now, and the value of `open`
+/// says whether JSON names are accepted.
 pub(in crate::fhirpath) fn step(
     on: &Collection,
     name: &str,
@@ -598,7 +603,7 @@ pub(in crate::fhirpath) fn step(
     Ok(super::combine::flat_map(&on, children))
 }
 
-/// Returns the `value` of System quantities if this is the name, or else their `unit`.
+/// Returns the `value` of System quantities if `name` is `value`, or else their `unit`.
 fn quantity_part(items: &Items, name: &str) -> Collection {
     let Values::Quantity { value, unit } = items.values() else {
         return Collection::empty(items.len());

@@ -54,8 +54,8 @@ impl Invocation<'_> {
 }
 
 impl Invocation<'_> {
-    /// Evaluates an argument to one integer per row. `None` for an empty row. Records an error for another type or
-    /// for several items.
+    /// Evaluates an argument to one integer per row. A row without items has `None`. Records an error for a row with a
+    /// value of another type or with several items.
     pub(in crate::fhirpath) fn integers(&self, argument: usize) -> Result<Vec<Option<i32>>, FhirPathError> {
         let value = self.value(argument)?;
         let of = |row: usize| {
@@ -69,8 +69,8 @@ impl Invocation<'_> {
         Ok((0..value.rows()).map(of).collect())
     }
 
-    /// Returns the column of a row's only item, and the item's index there. Records an error if there are several
-    /// items.
+    /// Returns the column that holds a row's only item, and the item's index in this column. `None` if the row is
+    /// empty. Records an error if the row has several items.
     pub(in crate::fhirpath) fn single<'c>(&self, collection: &'c Collection, row: usize) -> Option<(&'c Items, usize)> {
         let range = collection.range(row);
         match range.len() {
@@ -139,14 +139,14 @@ impl Invocation<'_> {
         self.frame.spend(work).map_err(|error| error.to_string())
     }
 
-    /// Returns the single value of a row of an argument. Records an error if there are several items.
+    /// Returns the single value of an argument in a row. Records an error if the row has several items.
     pub(in crate::fhirpath) fn scalar<'c>(&self, argument: &'c Collection, row: usize) -> Option<Scalar<'c>> {
         let (items, item) = self.single(argument, row)?;
         items.scalar(item)
     }
 
-    /// Returns the single string of a row of an argument. Records an error for a value of another type or several
-    /// items.
+    /// Returns the single string of an argument in a row. Records an error if the row has a value of another type or
+    /// several items.
     pub(in crate::fhirpath) fn text<'c>(&self, argument: &'c Collection, row: usize) -> Option<&'c str> {
         match self.scalar(argument, row)? {
             Scalar::Text(text) => Some(text),

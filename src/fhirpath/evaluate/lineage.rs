@@ -17,18 +17,19 @@ use crate::fhir::facts;
 pub(in crate::fhirpath) struct Above {
     pub(in crate::fhirpath) column: Arc<Column>,
     way: Way,
-    /// The number that is added to a slot to find it in `way`. It is not 0 if the column was sliced.
+    /// The number that must be added to a slot of the column before the lookup in `way`. It is not 0 if the column was
+    /// sliced.
     shift: usize,
 }
 
 /// How a slot of a column leads to the slot of the containing column.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Way {
-    /// To the slot with the same number.
+    /// A slot leads to the slot with the same number in the containing column.
     Same,
-    /// To the slot of the list that has these offsets and contains the slot.
+    /// A slot leads to the slot of the list that holds it. Has the offsets of the lists.
     List(OffsetBuffer<i32>),
-    /// To the slot with the JSON text from which the row was made. There is one number for each row.
+    /// A row of shredded resources leads to the slot with the JSON text of the resource. Has this slot for each row.
     Opened(Arc<[u32]>),
 }
 
@@ -131,8 +132,8 @@ impl Items {
     }
 }
 
-/// Returns resources as items, one row for each place. The row of `None` is empty. Rows of the batch have the type
-/// `root`.
+/// Returns resources as items, with one row for each place. A place of `None` has an empty row. If a resource is a row
+/// of the batch, its type is `root`.
 pub(in crate::fhirpath) fn resources(places: &[Option<ColumnSlot>], root: ItemType) -> Collection {
     let any = facts().lookup("Resource").map_or(root, ItemType::Fhir);
     let mut known: FxHashMap<usize, usize> = FxHashMap::default();

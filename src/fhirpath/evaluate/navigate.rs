@@ -2,7 +2,7 @@
 //! indexes. If the batch lacks a column, no item has that element.
 //!
 //! Three properties of the Arrow data matter here: the offsets of a sliced list need not begin at 0, a null list may
-//! span values, and a null in a list of primitives is an element if its companion `_x` is present.
+//! span values, and a null in a list of primitives is an element if the slot of `_x` is not null.
 
 use std::sync::Arc;
 
@@ -43,8 +43,9 @@ pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
     element.types.iter().map(branch).collect()
 }
 
-/// Returns the columns that a name means in a type: those of the element with this name or, with `json`, the one
-/// column of a choice that has this name in JSON (`valueQuantity`). Empty if the type has no such name.
+/// Returns the columns that a name means in a type. If the type has an element with this FHIRPath name, these are the
+/// element's columns. Otherwise, if `json` is set, this is the one column of a choice that has this name in JSON
+/// (`valueQuantity`). Empty if the type has no such name.
 pub(in crate::fhirpath) fn named(type_id: TypeId, name: &str, json: bool) -> Vec<Branch> {
     if let Some(element) = facts().element(type_id, name) {
         return branches(element);
@@ -111,7 +112,8 @@ impl Items {
     }
 
     /// Returns the children in these columns. The collection has one row for each item. In valid data, an item has a
-    /// value in only one column of a choice. If an item has values in several, they follow the order of `branches`.
+    /// value in only one column of a choice. If an item has values in several columns, these follow the order of
+    /// `branches`.
     pub(in crate::fhirpath) fn step(&self, branches: &[Branch]) -> Collection {
         if let (Some(element), Some(type_id)) = (&self.column.element, facts().lookup("Element")) {
             // The items are primitives, whose children are their id and extensions.
@@ -126,8 +128,8 @@ impl Items {
         }
     }
 
-    /// Returns an upper bound for the number of children that [`Items::step`] finds. Returns 0 if there are no more
-    /// items than slots in their column, because the data then limit the number.
+    /// Returns an upper bound for the number of children that [`Items::step`] finds. Returns 0 if the column has at
+    /// least as many slots as there are items: then the data limit the number, and the caller need not.
     pub(in crate::fhirpath) fn child_count(&self, branches: &[Branch]) -> usize {
         let Some(parent) = Parent::of(&self.column.values) else {
             return 0;
@@ -177,7 +179,7 @@ impl Items {
         })
     }
 
-    /// Returns children from a column that has at most one child in each slot.
+    /// Returns the children in a column that is not a list, so each slot has at most one child.
     fn singular(&self, item_type: ItemType, values: Values, element: Option<StructArray>) -> Collection {
         let present = present(&values, element.as_ref());
         let items = Items {
@@ -218,7 +220,7 @@ impl Items {
         Collection::new(Offsets::list(offsets), items)
     }
 
-    /// Returns children from a list column. `values` and `element` hold the items of the lists.
+    /// Returns the children in a list column. `values` and `element` hold the items of all lists.
     fn repeating(
         &self,
         item_type: ItemType,
@@ -280,7 +282,8 @@ fn nulls_span_nothing(list: &ListArray) -> bool {
     }
 }
 
-/// Returns which slots hold an element: a value, or only an id or extensions. `None` means that all do.
+/// Returns which slots hold an element. An element has a value, or it has only an id or extensions. `None` means that
+/// all slots hold one.
 fn present(values: &Values, element: Option<&StructArray>) -> Option<NullBuffer> {
     if values.null_count() == 0 {
         return None;
@@ -333,8 +336,8 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// Returns a companion column. At the root, its name is not changed as the element's may be: `version__element`
-    /// has the companion `_version`.
+    /// Returns the companion column with this name. Unlike the name of an element, the name of a companion is not
+    /// changed at the root: the column `version__element` has the companion `_version`.
     fn companion(&self, name: &str) -> Option<ArrayRef> {
         match self {
             Parent::Struct(array) => array.column_by_name(name).cloned(),
@@ -350,7 +353,7 @@ impl<'a> Parent<'a> {
     }
 }
 
-/// The columns of an element. `values` and `element` hold the items of the lists, if `list` is `Some`.
+/// The columns of an element. If `list` is `Some`, `values` and `element` hold the items of the lists.
 struct Columns {
     list: Option<ListArray>,
     values: Values,
@@ -404,8 +407,8 @@ impl Columns {
     }
 }
 
-/// Returns the lists of an element with additional items, for rows that have a list `_x` but no list `x`: no item of
-/// the element has a value there. `None` if there is no such row.
+/// Adds items to the lists of an element, for rows that have a list `_x` but no list `x`. The added items have an id or
+/// extensions, but no value. `None` if there is no such row.
 fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     let (Some(absent), rows) = (list.nulls(), list.len()) else {
         return None;
@@ -429,8 +432,8 @@ fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     ListArray::try_new(field.into(), offsets, Arc::new(NullArray::new(slots)), None).ok()
 }
 
-/// Returns the values of a companion list in the order of the main list's values. The lists of an element have equal
-/// lengths in each row, but each array may have been sliced or gathered separately.
+/// Returns the values of a companion list in the order of the main list's values. In each row, both lists have the same
+/// length. But the two arrays may have been sliced or gathered separately, so their offsets may differ.
 fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     let (own, wanted) = (array.value_offsets(), with.value_offsets());
     if own.first() == wanted.first() && own.last() == wanted.last() && array.values().len() == with.values().len() {
@@ -447,8 +450,8 @@ fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     arrow::compute::take(array.values(), &indices, None).unwrap_or_else(|_| array.values().clone())
 }
 
-/// Returns columns as [`Values`]. `valueless` is the number of slots if `_x` exists. An element may then have no
-/// column of values at all.
+/// Returns columns as [`Values`]. If the column `_x` exists, `valueless` is its number of slots. The column of values
+/// may then be missing, and all values are null.
 fn values_of(
     storage: Storage,
     main: Option<ArrayRef>,
@@ -466,8 +469,8 @@ fn values_of(
         Storage::Struct | Storage::Reference => Values::Struct(main?.as_struct_opt()?.clone()),
         Storage::Decimal => {
             let number = number.as_ref().and_then(number_array);
-            // A stored number always has a text. So if there are numbers and all texts are null, the scan did not
-            // read the texts, and they do not show which elements are present.
+            // Every stored number has a text. So if there are numbers and all texts are null, the scan has not read the
+            // texts. Ignore the texts then, because their nulls do not show which elements are present.
             let unread = |text: &ArrayRef| {
                 let numbers = number.as_ref().map_or(0, |number| number.len() - number.null_count());
                 numbers > 0 && text.null_count() == text.len()

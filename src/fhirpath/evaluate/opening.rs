@@ -1,10 +1,10 @@
-//! Resources that the batch holds as JSON text (`contained`, `Bundle.entry.resource`). This file finds their types,
-//! and makes columns of them when a step enters them.
+//! Resources that the batch holds as JSON text (`contained`, `Bundle.entry.resource`). This file finds their types, and
+//! shreds a resource to columns when a step needs its elements.
 //!
-//! The first use of a text's type parses the text. The first step that enters the text and that the type defines
-//! shreds it. The results stay with the batch, for further steps and further programs on the same
-//! [`Focus`](super::super::Focus). A text that is not JSON, has no R4 type, or cannot be shredded is an item without
-//! children.
+//! A text is parsed when its type is needed for the first time. It is shredded when a step starts at it for the first
+//! time, if the text's type has the element of the step. The results stay with the batch, for further steps and further
+//! programs on the same [`Focus`](super::super::Focus). A text that is not JSON, has no R4 type, or cannot be shredded
+//! is an item without children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -57,11 +57,11 @@ struct Opening {
 #[derive(Clone, Debug)]
 enum Slot {
     Unread,
-    /// Parsed: the type that the text states, if it is a type of R4, and the resource's id.
+    /// The text was parsed. Has the type that the text states, if it is a type of R4, and the resource's id.
     Read(Option<TypeId>, Option<Box<str>>),
-    /// Shredded: the type, the id, the index of the part, and the row in that part.
+    /// The resource was shredded. Has the type, the id, the index in `parts`, and the row in this part.
     Open(TypeId, Option<Box<str>>, u32, u32),
-    /// A step needed the columns of the resource, but it cannot be shredded. Has the type and the id.
+    /// A step needed the columns of the resource, but the resource cannot be shredded. Has the type and the id.
     Shut(TypeId, Option<Box<str>>),
 }
 
@@ -273,7 +273,7 @@ fn resource_type(root: Value<'_>) -> Option<TypeId> {
     (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
-/// A part to which resources are still added.
+/// A part that is not finished: further resources may be added.
 struct Making {
     type_id: TypeId,
     shredder: Shredder,
@@ -292,8 +292,8 @@ impl Making {
         }
     }
 
-    /// Adds a resource. Returns the index of its part and its row there. `None` if the resource cannot be shredded
-    /// even in an empty part. If the current part is full, begins a new one.
+    /// Adds a resource. If the current part is full, begins a new one. Returns the index of the part and the resource's
+    /// row in this part. `None` if the resource cannot be shredded even in an empty part.
     fn push(&mut self, root: Value<'_>, slot: usize, parts: &mut Vec<Option<Part>>) -> Option<(u32, u32)> {
         let id = root.get_str("id");
         let system = SystemValues::outside(id.as_deref().unwrap_or_default(), "");

@@ -1,5 +1,5 @@
-//! The origins of a program's result. With them, a caller can answer some questions from statistics or dictionary
-//! codes of columns, without an evaluation.
+//! The origins of a program's result: the columns that contain its items. With the origins, a caller can answer some
+//! questions from statistics or dictionary codes of the columns, without an evaluation.
 
 use super::super::compile::node::{Argument, Call, Node};
 use super::super::compile::types::ItemType;
@@ -16,14 +16,14 @@ pub struct Origin<'p> {
     pub path: Option<&'p str>,
 }
 
-/// Which of the items in its origins a program yields.
+/// Which items a program yields, of all items in the columns of its origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// All items.
+    /// The program yields all items of its origins.
     All,
-    /// The references to resources of a type: `where(resolve() is Patient)`.
+    /// The program yields the references whose targets have this type: `where(resolve() is Patient)`.
     PointingTo(TypeId),
-    /// Some items, which only an evaluation can tell.
+    /// The program yields some items. Only an evaluation can tell which.
     Some,
 }
 
@@ -36,7 +36,7 @@ impl Program {
         })
     }
 
-    /// Returns which of the items in its origins the program yields.
+    /// Returns which items the program yields, of all items in the columns of its origins.
     pub fn selection(&self) -> Selection {
         match &self.inner.node {
             Node::Call(call) => pointing(call).unwrap_or(Selection::Some),

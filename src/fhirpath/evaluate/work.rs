@@ -1,9 +1,9 @@
 //! Bounds the work of an evaluation. Work is counted in items, bytes of text and nodes that the evaluation handles,
 //! never in time. So an evaluation over the same data succeeds or fails in the same way on every machine.
 //!
-//! Each row and each value of the batch allow an amount of work. Work beyond that is taken from a budget that all
-//! batches of a run share. Ordinary expressions need little of the budget. An expression that multiplies its items
-//! exhausts it and fails.
+//! Each row and each value of the batch allow an amount of work. Work that exceeds the sum is taken from a budget that
+//! all batches of a run share. Ordinary expressions need little of the budget. An expression that multiplies its items
+//! uses up the budget and fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,17 +19,17 @@ use super::super::values::items::{Index, Items};
 /// The budget of a run, in addition to the work that its data allow. It is used up in about a second on a slow
 /// machine.
 const BUDGET: u64 = 48 << 20;
-/// The work that each row allows, in addition to that for the parts of the expressions.
+/// The work that each row allows, in addition to [`PER_PART`].
 const PER_ROW: u64 = 1000;
-/// The work that each row allows for each part of the expressions.
+/// The work that each row allows for each part of the run's expressions.
 const PER_PART: u64 = 16;
-/// The maximum number of parts for which a row allows work.
+/// The maximum number of parts that count in the work that a row allows.
 const MAX_PARTS: u64 = 2048;
 /// The number of parts that is assumed if the caller has not counted them.
 const SOME_PARTS: usize = 128;
 /// The work that each value of a batch allows.
 const PER_VALUE: u64 = 64;
-/// The number of bytes of text that allow as much work as a value.
+/// The number of bytes of text for which a batch allows as much work as for a value.
 const BYTES_PER_VALUE: u64 = 8;
 /// The maximum number of columns that count in the work of comparing a complex item.
 const MAX_WEIGHT: usize = 256;
@@ -94,7 +94,8 @@ impl Work {
         Work::over(batch, SOME_PARTS, &WorkBudget::default())
     }
 
-    /// Counts work. An error if it exceeds what the data allow and what is left of the budget.
+    /// Counts work. Returns an error if the work over the batch exceeds what its data allow, and the rest of the budget
+    /// does not cover the excess.
     pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
         let work = work as u64;
         let done = self.done.load(Ordering::Relaxed).saturating_add(work);
@@ -183,7 +184,7 @@ impl Items {
         }
     }
 
-    /// Returns the work of comparing one of the items. For a struct, it grows with the number of columns.
+    /// Returns the work of comparing one of the items. For a struct, this work grows with the number of columns.
     pub(in crate::fhirpath) fn weight(&self) -> usize {
         match self.values() {
             Values::Struct(array) => 8 + columns(array),

@@ -35,18 +35,20 @@ pub(in crate::fhirpath) enum Parameter {
     Value,
     /// A collection that is evaluated once per row and whose items may be part of the result.
     Items,
-    /// An expression that is evaluated on each item of the input. The function reads its result as a boolean or not
-    /// at all.
+    /// An expression that is evaluated on each item of the input. The function reads the expression's result as a
+    /// boolean, or does not read it.
     Each,
-    /// An expression that is evaluated on each item of the input. Its items may be part of the result.
+    /// An expression that is evaluated on each item of the input. The items that it yields may be part of the
+    /// function's result.
     EachItems,
-    /// An expression that is evaluated on each item of the input, and then on each item of its own results.
+    /// An expression that is evaluated on each item of the input, and then on each item that the expression itself has
+    /// yielded.
     Repeated,
-    /// An expression that is evaluated on each item of the input. `$total` is its result for the previous item, or
-    /// the start value.
+    /// An expression that is evaluated on each item of the input. `$total` is the expression's result for the previous
+    /// item. For the first item, it is the start value.
     Folded,
-    /// An expression that is evaluated on each item of the input, as the key to sort it by. A leading minus reverses
-    /// the order.
+    /// An expression that is evaluated on each item of the input and yields the item's sort key. A leading minus
+    /// reverses the order.
     Key,
     /// The name of a type.
     Type,
@@ -55,7 +57,8 @@ pub(in crate::fhirpath) enum Parameter {
 /// What is read of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Need {
-    /// Nothing. The use of the function's result decides what is read.
+    /// The function itself reads nothing of its input's items. What is read depends on the use of the function's
+    /// result.
     Nothing,
     /// The number of items.
     Presence,
@@ -77,7 +80,7 @@ pub(in crate::fhirpath) enum Need {
 /// The shapes that are known when a call is resolved.
 pub(in crate::fhirpath) struct Signature<'a> {
     pub(in crate::fhirpath) input: &'a Shape,
-    /// The shape of each argument. A type's shape is empty.
+    /// The shape of each argument. For an argument that names a type, the shape is empty.
     pub(in crate::fhirpath) arguments: &'a [Shape],
 }
 

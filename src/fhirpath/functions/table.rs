@@ -32,8 +32,9 @@ pub(in crate::fhirpath) fn lookup(name: &str) -> Option<&'static Function> {
         .find(|function| function.name == name)
 }
 
-/// The names that are called like functions but that the compiler resolves itself: type tests, `extension(url)`,
-/// steps to all children, and functions that are bound to value sets, types or names at compile time.
+/// The names that an expression calls like functions but that are not in the table. The compiler resolves them itself:
+/// type tests, `extension(url)`, steps to all children, and functions that are bound to value sets, types or names at
+/// compile time.
 const SPECIAL_FORMS: [&str; 13] = [
     "as",
     "checkModifiers",

@@ -13,8 +13,8 @@ use crate::fhirpath::values::number::Number;
 use crate::fhirpath::values::quantity::Quantity;
 use crate::fhirpath::values::scalar::Scalar;
 
-/// Returns the result types of an arithmetic operator. An error if the operator is not defined for any possible
-/// operands.
+/// Returns the result types of an arithmetic operator. Returns an error if the operator is defined for no combination
+/// of the operands' possible types.
 pub(super) fn shape(operator: Operator, left: &Shape, right: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     if left.sources.is_empty() || right.sources.is_empty() {
         return Ok(Shape::default());
@@ -212,7 +212,7 @@ fn quantities<'q>(operator: Operator, left: &Quantity<'q>, right: &Quantity<'q>)
     })
 }
 
-/// Returns the result types of a sign. An error if the operand is never a number.
+/// Returns the result types of a sign. Returns an error if the operand is never a number.
 pub(in crate::fhirpath) fn sign_shape(operand: &Shape, at: Position) -> Result<Shape, FhirPathError> {
     if operand.sources.is_empty() {
         return Ok(Shape::default());

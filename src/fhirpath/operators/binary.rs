@@ -8,8 +8,8 @@ use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::evaluate::interpreter::{Frame, Output};
 use crate::fhirpath::syntax::ast::Operator;
 
-/// Returns the shape of an operator's result. An error if an arithmetic operator is not defined for any possible
-/// operands.
+/// Returns the shape of an operator's result. Returns an error if an arithmetic operator is defined for no combination
+/// of the operands' possible types.
 pub(in crate::fhirpath) fn shape(
     operator: Operator,
     left: &Shape,

@@ -93,8 +93,8 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
     }
 }
 
-/// Returns the order of two numbers of which one has too many digits for computations. Compares their texts as
-/// decimals. If one is a Quantity, the order is unknown.
+/// Returns the order of two numbers if one of them has too many digits for computations. Compares their texts as
+/// decimals. The order is unknown if one of them is a Quantity.
 fn order_beyond(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     let kinds = [left.system(), right.system()];
     let numeric = |kind| {

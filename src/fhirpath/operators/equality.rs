@@ -45,7 +45,8 @@ pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth
     })
 }
 
-/// Evaluates `=` if a side has at most one text per row and the other side is one literal. `None` in any other case.
+/// Evaluates `=` if the left side has at most one text per row and the right side is one literal. `None` in any other
+/// case.
 fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
     let (Body::One(items), Body::One(constant)) = (&left.body, &right.body) else {
         return None;
@@ -171,7 +172,8 @@ fn paired(
     paired_one_by_one(left, of_left, right, of_right, work)
 }
 
-/// Whether each item on the left has its own equivalent item on the right.
+/// Whether each item on the left can be paired with an equivalent item on the right, so that no item is used twice. The
+/// caller checks that both sides have equally many items.
 pub(super) fn paired_one_by_one(
     left: &Collection,
     of_left: Range<usize>,
@@ -253,8 +255,8 @@ pub(super) fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
     ids.is_valid(slot).then(|| ids.value(slot))
 }
 
-/// Whether two elements without a value have the same id and extensions. A missing column `_x` counts as null,
-/// because its existence depends on the other rows of the batch.
+/// Whether two elements without a value have the same id and extensions. If the column `_x` is missing, it counts as
+/// null, because the batch has this column only if one of its rows has a value there.
 pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     let element = |items: &Items, item| {
         let (element, slot) = (items.column.element.clone()?, items.slot(item));

@@ -22,7 +22,7 @@ use crate::fhirpath::values::scalar::Scalar;
 /// The maximum number of items of a row that are compared one by one. In longer rows, items are found by hash.
 pub(super) const SHORT: usize = 16;
 
-/// Items of one row of a collection, without identical ones.
+/// Items of one row of a collection. No two of them are identical.
 pub(super) struct Table<'c> {
     collection: &'c Collection,
     buckets: FxHashMap<u64, Vec<usize>>,
@@ -87,7 +87,7 @@ fn digest_of(collection: &Collection, item: usize) -> Option<u64> {
     digest(items, item)
 }
 
-/// Returns a hasher. Each process has a random key, so nobody can make data that fall into one bucket.
+/// Returns a hasher. Each process has a random key, so nobody can prepare data that all fall into one bucket.
 fn hasher() -> impl Hasher {
     static STATE: OnceLock<RandomState> = OnceLock::new();
     STATE.get_or_init(RandomState::new).build_hasher()
@@ -182,9 +182,9 @@ enum Class {
     Complex(u64),
 }
 
-/// Whether the items of both rows, equal in number, can be paired with equivalent items. `None` if classes cannot
-/// decide, so that the caller must compare each item with each. Classes cannot decide for quantities and for numbers
-/// of different scale, because their equivalence is not transitive.
+/// Whether each item of the left row can be paired with an equivalent item of the right row. The rows have equally many
+/// items. `None` if classes cannot decide this, so that the caller must compare each item with each. Classes cannot
+/// decide for quantities and for numbers of different scale, because their equivalence is not transitive.
 pub(super) fn paired(
     left: &Collection,
     of_left: Range<usize>,
@@ -222,8 +222,8 @@ pub(super) fn paired(
     Ok(Some(true))
 }
 
-/// Returns the class of an item. `None` if it has none, or if it is a number whose scale differs from `scale`, that
-/// of the earlier numbers.
+/// Returns the class of an item. `None` if the item has no class, or if it is a number whose scale differs from
+/// `scale`. The first number of both rows sets `scale`.
 fn class(collection: &Collection, item: usize, scale: &mut Option<u32>) -> Option<Class> {
     let (items, at) = collection.item(item);
     let Some(scalar) = items.scalar(at) else {
@@ -338,7 +338,7 @@ mod tests {
                 let ((items, at), (others, other)) = (found.item(place), of_left.item(*kept));
                 prop_assert_eq!((items.text(at), items.item_type()), (others.text(other), others.item_type()));
             }
-            // Compare the row with a rotation of itself, and with a rotation in which one value was changed.
+            // Compare the row with two other rows: the same row rotated, and the rotated row with one value changed.
             let mut turned = left.clone();
             if !turned.is_empty() {
                 let middle = order as usize % turned.len();

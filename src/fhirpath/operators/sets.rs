@@ -110,8 +110,8 @@ fn same(input: &Collection, one: usize, other: usize) -> bool {
     items_same(left, at, right, other)
 }
 
-/// Returns for each row whether its single item in `wanted` equals one of its items in `collection`. Unknown if
-/// `wanted` is empty there.
+/// Returns for each row whether the row's single item in `wanted` equals one of the row's items in `collection`. The
+/// result is unknown for a row in which `wanted` is empty.
 pub(super) fn contains(
     frame: &Frame<'_>,
     collection: &Collection,

@@ -1,4 +1,4 @@
-//! Evaluates `is`, `as` and `ofType` where the compiler cannot know the result.
+//! Evaluates `is`, `as` and `ofType` if the compiler cannot know the result.
 
 use arrow::array::{Array, AsArray};
 
@@ -60,7 +60,7 @@ pub(in crate::fhirpath) fn is(frame: &Frame<'_>, on: &Collection, test: &TypeTes
     })
 }
 
-/// Evaluates `is` in the usual case `resolve() is Patient`, with one comparison per reference.
+/// Evaluates `is` for the usual expression `resolve() is Patient`, with one comparison per reference.
 fn targets(items: &Items, test: &TypeTest) -> Truth {
     let values = arrow::buffer::BooleanBuffer::collect_bool(items.len(), |item| {
         target_type(items, item).is_some_and(|name| accepts_named(test, name))
@@ -84,8 +84,8 @@ fn passes(on: &Collection, item: usize, test: &TypeTest) -> bool {
     test.accepts(items.item_type())
 }
 
-/// Returns the type of a reference's target: from the text of the reference or, if that does not state it, from its
-/// `type`.
+/// Returns the type of a reference's target. The text of the reference states this type or, if it does not, the element
+/// `type` of the reference.
 pub(in crate::fhirpath) fn target_type(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;

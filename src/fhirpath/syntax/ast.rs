@@ -4,11 +4,11 @@
 /// An expression and its position in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// Its kind.
+    /// The kind of the expression.
     pub kind: ExprKind,
     /// The byte offset of the part that identifies the kind: the operator, the step's name or the literal.
     pub at: usize,
-    /// The height of its tree. The parser limits the height, so that recursion over the tree is safe.
+    /// The height of the expression's tree. The parser limits the height, so that recursion over the tree is safe.
     pub(in crate::fhirpath) height: usize,
 }
 
@@ -61,9 +61,9 @@ pub enum ExprKind {
     Binary {
         /// The operator.
         operator: Operator,
-        /// Its left operand.
+        /// The left operand.
         left: Box<Expr>,
-        /// Its right operand.
+        /// The right operand.
         right: Box<Expr>,
     },
     /// `operand is type_name` or `operand as type_name`.

@@ -8,8 +8,8 @@ use pest::iterators::Pair;
 use super::super::error::{FhirPathError, Position};
 use super::ast::{Expr, ExprKind, Literal, Operator, TYPE_TEST_PRECEDENCE, TypeName};
 
-/// The maximum height of a tree. A chain of `and`, `or` or `|` becomes a balanced tree, so its height is only the
-/// logarithm of its length.
+/// The maximum height of a tree. A chain of `and`, `or` or `|` becomes a balanced tree, so the height of this tree is
+/// only the logarithm of the chain's length.
 pub const MAX_HEIGHT: usize = 100;
 /// The maximum length of an expression in bytes.
 pub const MAX_LENGTH: usize = 64 * 1024;
@@ -36,8 +36,8 @@ pub fn parse(text: &str) -> Result<Expr, FhirPathError> {
     }
 }
 
-/// Refuses brackets that nest too deep. The grammar recurses once per bracket, before there is a tree whose height
-/// could be checked.
+/// Returns an error if brackets nest too deep. The grammar recurses once per bracket, before there is a tree whose
+/// height could be checked.
 fn refuse_deep_brackets(text: &str) -> Result<(), FhirPathError> {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0usize, 0usize);
@@ -147,8 +147,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Builds the tree of `left op x op y ...` for one operator. Associative operators become a balanced tree. Of
-    /// another operator, takes only the first, so that repeated calls build a tree that leans to the left.
+    /// Builds the tree of `left op x op y ...` for one operator. For an associative operator, takes the whole chain and
+    /// builds a balanced tree. For another operator, takes only the first `op x`. The caller then repeats the call, so
+    /// the tree leans to the left.
     fn chain(&self, tokens: &mut Tokens, left: Expr, operator: Operator) -> Result<Expr, FhirPathError> {
         let associative = matches!(operator, Operator::And | Operator::Or | Operator::Union);
         let mut operands = vec![(0, left)];
@@ -371,8 +372,8 @@ fn number(text: &str) -> Literal {
     }
 }
 
-/// Replaces escapes. A backslash before a character that needs no escape stands for that character. `None` if four
-/// hexadecimal digits do not follow `\u`.
+/// Replaces escapes. If the character after a backslash needs no escape, the two stand for this character. `None` if
+/// four hexadecimal digits do not follow `\u`.
 fn unescape(text: &str) -> Option<String> {
     if !text.contains('\\') {
         return Some(text.to_string());

@@ -43,7 +43,7 @@ impl Computed {
     }
 }
 
-/// The maximum number of bytes of text that one computation may yield. The next constant limits its items.
+/// The maximum number of bytes of text that one computation may yield. `MAX_ITEMS` is the maximum number of items.
 const MAX_BYTES: usize = 1 << 28;
 const MAX_ITEMS: usize = 1 << 25;
 
@@ -84,7 +84,8 @@ impl Builder {
         }
     }
 
-    /// Adds an item to the current row. Drops the item if there are too many, and `finish` is then an error.
+    /// Adds an item to the current row. If there are too many items or there is too much text, drops the item. `finish`
+    /// then returns an error.
     pub(in crate::fhirpath) fn push(&mut self, value: Computed) {
         self.bytes += value.bytes();
         if self.is_full() {

@@ -1,5 +1,5 @@
-//! Adds quantities of time to dates and times. The result is as precise as the date or time. A finer quantity is
-//! truncated to whole units of that precision. Only a time with seconds may gain milliseconds.
+//! Adds quantities of time to dates and times. The result is as precise as the date or time. If the quantity is finer,
+//! it is truncated to whole units of the date's precision. Only a time with seconds may gain milliseconds.
 
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 
@@ -11,14 +11,14 @@ use super::quantity::Quantity;
 struct Parts {
     date: NaiveDate,
     time: NaiveTime,
-    /// The number of characters without `T` and zone, which tells the precision: 4, 7 or 10 for a date, more with
-    /// hours, minutes, seconds or a fraction. For a time of day, the characters of the time.
+    /// The number of characters without `T` and zone. It tells the precision: 4, 7 or 10 for a date, more with hours,
+    /// minutes, seconds or a fraction. For a time of day, the number of characters of the time.
     length: usize,
     zone: String,
 }
 
-/// Adds a duration. `Ok(None)` if the text is invalid, or if the year of the result is not 1 to 9999. `Err` if the
-/// unit is not a unit of time, or is UCUM's `a` or `mo` and not from a record.
+/// Adds a duration. `Ok(None)` if the text is invalid, or if the year of the result is not 1 to 9999. `Err` if the unit
+/// is not a unit of time. Also `Err` for UCUM's `a` and `mo`, unless the quantity is from a record.
 pub(in crate::fhirpath) fn add(kind: System, text: &str, by: &Quantity<'_>) -> Result<Option<Computed>, String> {
     let unit = match by.unit {
         Some("a") if by.recorded => Step::Months(12),

@@ -92,8 +92,8 @@ impl Offsets {
         }
     }
 
-    /// Combines two levels of offsets: the items of `self` are the rows of `inner`. In the result, each row of `self`
-    /// has all items of those rows.
+    /// Combines two levels of offsets: the items of `self` are the rows of `inner`. In the result, a row of `self` has
+    /// the items of all its rows of `inner`.
     pub(in crate::fhirpath) fn compose(&self, inner: &Offsets) -> Offsets {
         match (self, inner) {
             (Offsets::Each(_), _) => inner.clone(),
@@ -109,7 +109,7 @@ impl Offsets {
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Mixed {
     pub(in crate::fhirpath) parts: Vec<Items>,
-    /// For each item, the index of its part and its index there.
+    /// For each item, the index of its part and its index in this part.
     pub(in crate::fhirpath) places: Vec<(u32, u32)>,
 }
 
@@ -181,8 +181,8 @@ impl Collection {
         self.offsets.range(row)
     }
 
-    /// Returns the items, if they are all in one column. They are if the expression has a single static type, unless
-    /// a large batch was evaluated in parts.
+    /// Returns the items if they are all in one column. This is so if the expression has a single static type, except
+    /// when a large batch was evaluated in parts.
     pub fn single(&self) -> Option<&Items> {
         match &self.body {
             Body::One(items) => Some(items),
@@ -190,7 +190,7 @@ impl Collection {
         }
     }
 
-    /// Returns the column of an item and the item's index there. `item` is an index over all rows.
+    /// Returns the column of an item and the item's index in this column. `item` counts the items of all rows.
     #[inline]
     pub fn item(&self, item: usize) -> (&Items, usize) {
         match &self.body {
@@ -202,8 +202,8 @@ impl Collection {
         }
     }
 
-    /// Returns the items, split by type. Each type has its own offsets. Items of different types in one row lose
-    /// their relative order. The call is cheap if there is only one type.
+    /// Returns the items, split by type. Each type has its own offsets. If a row has items of different types, their
+    /// relative order is lost. The call is cheap if there is only one type.
     pub fn typed(&self) -> Vec<Typed> {
         let mixed = match &self.body {
             Body::One(items) => {
@@ -258,8 +258,8 @@ impl Collection {
         }
     }
 
-    /// Returns a collection of items from several parts. `places` gives for each item its part and its index there.
-    /// Drops parts without items. If one part remains, the items are in one column.
+    /// Returns a collection of items from several parts. `places` gives for each item its part and its index in this
+    /// part. Drops parts without items. If one part remains, the items are in one column.
     pub(in crate::fhirpath) fn mixed(offsets: Offsets, parts: Vec<Items>, places: Vec<(u32, u32)>) -> Collection {
         let mut used = vec![false; parts.len()];
         for (part, _) in &places {

@@ -6,8 +6,8 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 
-/// The column that holds items of one type. An item whose slot is null is a primitive element without a value. An
-/// optional array is `None` if the batch lacks the column.
+/// The column that holds items of one type. A null slot of an item means that the item is a primitive element without a
+/// value. An optional array is `None` if the batch lacks the column.
 #[derive(Clone, Debug)]
 pub enum Values {
     /// Strings, codes, URIs and other texts.
@@ -20,11 +20,11 @@ pub enum Values {
     Decimal {
         /// The text as written.
         text: Option<StringArray>,
-        /// The number in units of 10^-18. Null if that is not exact.
+        /// The number in units of 10^-18. Null if the number cannot be represented exactly.
         number: Option<Decimal128Array>,
     },
-    /// Dates, dateTimes, instants and times. Their bounds are in UTC microseconds, and those of times in microseconds
-    /// since midnight.
+    /// Dates, dateTimes, instants and times. The bounds of dates, dateTimes and instants are in UTC microseconds. The
+    /// bounds of times are in microseconds since midnight.
     Temporal {
         /// The text as written.
         text: Option<StringArray>,
@@ -37,7 +37,7 @@ pub enum Values {
     Quantity {
         /// The number as text.
         value: StringArray,
-        /// The UCUM code, or a calendar unit as a word. Null without a unit.
+        /// The UCUM code, or a calendar unit as a word. Null if there is no unit.
         unit: StringArray,
     },
     /// Complex elements.

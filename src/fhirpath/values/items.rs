@@ -16,7 +16,7 @@ pub(in crate::fhirpath) enum Index {
     Identity,
     /// Item `i` is slot `indices[i]`.
     Gather(Arc<[u32]>),
-    /// Every item is in this slot, as in a constant.
+    /// All items are in this one slot, as for a constant.
     Constant(u32),
 }
 
@@ -29,7 +29,7 @@ pub struct Items {
     pub(in crate::fhirpath) column: Arc<Column>,
 }
 
-/// A column, which all its items share.
+/// A column. All items of the column share it.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) values: Values,

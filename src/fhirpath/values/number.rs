@@ -148,7 +148,7 @@ impl Number {
         })
     }
 
-    /// Rounds half away from zero to this many digits after the decimal point. Never adds digits.
+    /// Rounds to `scale` digits after the decimal point, half away from zero. Never adds digits.
     pub(in crate::fhirpath) fn rounded(self, scale: u32) -> Number {
         if self.scale <= scale {
             return self;
@@ -240,8 +240,8 @@ impl Number {
         (product.scale <= MAX_SCALE).then_some(product)
     }
 
-    /// Converts a floating point result to a decimal with 15 significant digits, to which a double is exact. `None`
-    /// if it is not finite or too large.
+    /// Converts a floating point result to a decimal with 15 significant digits, because a double is exact to so many
+    /// digits. `None` if the result is not finite or is too large.
     pub(in crate::fhirpath) fn from_f64(value: f64) -> Option<Number> {
         if !value.is_finite() {
             return None;

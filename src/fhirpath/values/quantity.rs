@@ -14,8 +14,8 @@ use super::units::{self, Unit};
 pub(in crate::fhirpath) struct Quantity<'a> {
     pub(in crate::fhirpath) value: Number,
     pub(in crate::fhirpath) unit: Option<&'a str>,
-    /// Whether the quantity is an element of a record. R4 reads time units in records as calendar units, so such a
-    /// unit is comparable with calendar units and with UCUM units.
+    /// Whether the quantity is an element of a record. In records, R4 reads UCUM's units of time as calendar units. So
+    /// such a unit is comparable with calendar units and with UCUM units.
     pub(in crate::fhirpath) recorded: bool,
 }
 
@@ -38,7 +38,7 @@ pub(in crate::fhirpath) fn is_calendar_unit(word: &str) -> bool {
 }
 
 /// Returns the UCUM unit that equals a calendar unit. A year and a month have no fixed length, so a UCUM unit is only
-/// equivalent to them. It is returned if `loosely` is set. Returns any other unit as it is.
+/// equivalent to them. That unit is returned only if `loosely` is set. Returns any other unit as it is.
 fn definite(unit: &str, loosely: bool) -> &str {
     match unit {
         "week" => "wk",
@@ -127,8 +127,8 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Returns the number of this quantity in the unit of another. `None` if the units are not comparable. Unless
-    /// UCUM units replace them, years and months convert only to each other.
+    /// Returns the number of this quantity in the unit of another quantity. `None` if the units are not comparable.
+    /// Years and months convert only to each other, unless they are replaced by UCUM units.
     fn in_unit_of(&self, other: &Quantity<'_>, loosely: bool) -> Option<Number> {
         let (from, to) = self.names(other, loosely);
         if from == to {
@@ -234,7 +234,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// Returns a unit as an operand in another unit. A product or quotient gets brackets.
+/// Returns a unit as an operand of another unit. A product or quotient gets brackets.
 fn in_brackets(unit: &str) -> String {
     if unit.contains(['.', '/']) {
         format!("({unit})")
@@ -243,8 +243,8 @@ fn in_brackets(unit: &str) -> String {
     }
 }
 
-/// Whether two decimals are equal when rounded to the lower of their precisions. Trailing zeros are not part of a
-/// precision.
+/// Whether two decimals are equal when both are rounded to the precision of the less precise one. Trailing zeros do not
+/// count for the precision.
 pub(in crate::fhirpath) fn equivalent_numbers(left: Number, right: Number) -> bool {
     let scale = left.trimmed().scale.min(right.trimmed().scale);
     left.rounded(scale).compare(right.rounded(scale)) == Ordering::Equal

@@ -23,8 +23,8 @@ pub(in crate::fhirpath) enum Scalar<'a> {
     /// A date, dateTime or time.
     Temporal(System, &'a str),
     Quantity(Quantity<'a>),
-    /// The text of a number, or of a Quantity's number, that has more digits or a larger exponent than computations
-    /// allow.
+    /// The text of a number that has more digits or a larger exponent than computations allow. For a Quantity, it is
+    /// the text of the Quantity's number.
     Beyond(System, &'a str),
     /// A complex item, a whole resource, or a value with which the engine cannot compute.
     Other,

@@ -14,7 +14,7 @@ const ZONE_SPREAD: i64 = 14 * 3600 * 1_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fhirpath) struct Moment {
     precision: Precision,
-    /// Whether there is a zone. `None` for a time of day.
+    /// Whether the text has a time zone. `None` for a time of day, which cannot have one.
     zoned: Option<bool>,
     start: i64,
     end: i64,
@@ -72,7 +72,8 @@ impl Moment {
         self.precision.min(Precision::Second)
     }
 
-    /// Returns the order of two moments. `None` if a missing part leaves it unknown, or if only one is a time of day.
+    /// Returns the order of two moments. `None` if a missing part leaves the order unknown, or if only one of the two
+    /// is a time of day.
     pub(in crate::fhirpath) fn compare(&self, other: &Moment) -> Option<Ordering> {
         let spread = match (self.zoned, other.zoned) {
             (None, None) => 0,

@@ -33,7 +33,7 @@ impl Truth {
         }
     }
 
-    /// Calls `answer` for each row. `None` means unknown.
+    /// Calls `answer` for each row and collects the results. `None` means unknown.
     pub(in crate::fhirpath) fn collect(rows: usize, mut answer: impl FnMut(usize) -> Option<bool>) -> Truth {
         let mut known = Vec::with_capacity(rows);
         let yes = BooleanBuffer::collect_bool(rows, |row| {

@@ -19,8 +19,8 @@ use super::number::Number;
 pub(in crate::fhirpath) struct Unit {
     code: Box<str>,
     dimension: [i8; 7],
-    /// The arbitrary units in it, with their exponents. An arbitrary unit such as `[iU]` is commensurable only with
-    /// itself.
+    /// The arbitrary units in this unit, with their exponents. An arbitrary unit such as `[iU]` is commensurable only
+    /// with itself.
     arbitrary: Vec<(&'static str, i32)>,
     scale: Scale,
 }
@@ -45,7 +45,7 @@ struct Digits {
 /// if they agree in [`AGREEING_DIGITS`] digits.
 const EXACT_DIGITS: u32 = 26;
 const AGREEING_DIGITS: u32 = 24;
-/// The number of digits after the first that a converted number keeps if its decimal digits do not end.
+/// If the decimal digits of a converted number do not end, the number keeps this many digits after its first one.
 const ENDLESS_DIGITS: u32 = 18;
 /// The maximum number of units that a thread caches.
 const MAX_CACHED: usize = 1024;
@@ -122,7 +122,8 @@ impl Unit {
         base.divide(*factor, exact)
     }
 
-    /// Whether one of this unit is at least as large as one of the other. `true` if a unit is not linear.
+    /// Whether an amount of 1 in this unit is at least as large as an amount of 1 in `other`. `true` if a unit is not
+    /// linear.
     pub(in crate::fhirpath) fn is_coarser(&self, other: &Unit) -> bool {
         match (&self.scale, &other.scale) {
             (Scale::Linear { factor, .. }, Scale::Linear { factor: than, .. }) => factor.compare(*than, true).is_ge(),
@@ -207,7 +208,7 @@ impl Digits {
     }
 
     /// Returns the quotient. It is exact if its decimal digits end, and rounded otherwise. `exact` says whether both
-    /// operands are exact. If not, the quotient is rounded to [`AGREEING_DIGITS`] digits.
+    /// operands are exact. If they are not, the quotient is rounded to [`AGREEING_DIGITS`] digits.
     fn divide(self, by: Digits, exact: bool) -> Option<Number> {
         if self.digits == i256::ZERO {
             return Some(Number::whole(0));

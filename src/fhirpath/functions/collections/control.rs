@@ -115,8 +115,8 @@ fn folded(signature: &Signature<'_>) -> Shape {
     shape
 }
 
-/// Evaluates `iif`. Both branches run over all rows. Of the branch that a row does not choose, neither the items nor
-/// the errors count.
+/// Evaluates `iif`. Both branches run over all rows. In each row, the items and the errors of the branch that the row
+/// does not choose are dropped.
 fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     for row in 0..call.input.rows() {
         let count = call.input.range(row).len();
@@ -136,8 +136,8 @@ fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(chosen))
 }
 
-/// Evaluates `coalesce`: returns for each row the items of the first choice that has any. Errors of later choices are
-/// ignored.
+/// Evaluates `coalesce`: returns for each row the items of the first choice that has any in this row. Errors of later
+/// choices are ignored.
 fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let mut found = Collection::empty(call.input.rows());
     for choice in 0..call.call.arguments.len() {
@@ -164,19 +164,19 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 /// The work for each column of the items.
 const WORK_OF_COLUMN: usize = 32;
-/// The maximum number of rounds of `repeatAll` and `descendants`. Without it, `repeatAll` would run very long if
-/// items yield themselves again.
+/// The maximum number of rounds of `repeatAll` and `descendants`. Without this limit, `repeatAll` would run very long
+/// if its projection yields the input again.
 const MAX_ROUNDS: usize = 1000;
-/// A number of rounds that no record needs, because none is nested this deep. An expression with more rounds creates
-/// its own items, and each round handles all earlier items again.
+/// A number of rounds that no record needs, because no record is nested so deep. If an expression has more rounds, it
+/// creates its own items. Each round handles all earlier items again, so [`MAX_AGAIN`] limits the further rounds.
 const DEPTH_OF_DATA: usize = 100;
 /// The maximum number of items that all rounds after [`DEPTH_OF_DATA`] may handle together.
 const MAX_AGAIN: usize = 1 << 22;
 /// The maximum number of columns of the items. Deep recursion through many types makes more and more small columns.
 const MAX_COLUMNS: usize = 50_000;
 
-/// Applies the projection to the input, then to its results, and so on until there are no new items. With `once`,
-/// items that equal earlier ones are dropped and are not new.
+/// Applies the projection to the input, then to the results, and so on until there are no new items. With `once`, an
+/// item that equals an earlier one is dropped, so it is not a new item.
 fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     let node = call.node(0);
     let mut frontier = call.input.clone();
@@ -193,7 +193,7 @@ fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
             .within(frontier.offsets());
         let before = all.len();
         let together = side_by_side(&[all.clone(), next]);
-        // Each round handles all earlier items again, so each round counts their work.
+        // Each round handles all earlier items again, so count the work for all of them in each round.
         call.frame
             .spend(3 * together.len() + WORK_OF_COLUMN * together.columns().len())?;
         let together = if once {
@@ -248,7 +248,7 @@ fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(total))
 }
 
-/// Returns the totals of those rows that have a current item. They become consecutive rows.
+/// Returns the totals of those rows that have an item in `current`. In the result, these rows are consecutive.
 fn compact(total: &Collection, current: &Collection) -> Collection {
     let mut offsets = vec![0];
     let mut places = Vec::new();

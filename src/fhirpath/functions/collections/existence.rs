@@ -122,8 +122,8 @@ fn all(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
 
 type ItemRange = std::ops::Range<usize>;
 
-/// Returns a boolean for each row. `verdict` decides it by the row's items as booleans. Records an error for a row
-/// with an item that is not a boolean.
+/// Returns a boolean for each row. `verdict` computes it from the row's items, which must be booleans. Records an error
+/// for a row with an item that is not a boolean.
 fn every_row(
     call: &Invocation<'_>,
     verdict: impl Fn(&mut ItemRange, &dyn Fn(usize) -> Option<bool>) -> bool,

@@ -94,7 +94,7 @@ fn type_info(signature: &Signature<'_>) -> Shape {
     }
 }
 
-/// Returns for each row whether it has a single item, which is a primitive with a value.
+/// Returns for each row whether it has exactly one item, and this item is a primitive with a value.
 fn has_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let has = |row: usize| {
         let range = call.input.range(row);
@@ -117,7 +117,7 @@ fn get_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })))
 }
 
-/// Returns the type of the items: one constant item for all of them.
+/// Returns for each item its type. All items have the same type, so the result refers to one constant item.
 fn type_of(items: &Items) -> Collection {
     let (namespace, name) = match items.item_type() {
         ItemType::Fhir(_) => ("FHIR", items.item_type().name()),
@@ -136,7 +136,7 @@ fn type_of(items: &Items) -> Collection {
     Collection::each(Items::constant(ItemType::System(System::TypeInfo), values, items.len()))
 }
 
-/// Returns the names of the resources' types. For the target of a reference, returns the type that the reference
+/// Returns for each resource the name of its type, and for each target of a reference the type that the reference
 /// states. Items that are not resources yield nothing.
 fn type_names(items: &Items) -> Collection {
     let text = |name: Option<&str>| Values::Text(StringArray::from(vec![name]));

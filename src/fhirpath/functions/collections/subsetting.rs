@@ -94,7 +94,8 @@ pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
     run: single,
 };
 
-/// Returns a part of each row's items. `of` gets the row and the range of its items, and returns the range to keep.
+/// Returns a part of each row's items. `of` gets the number of a row and the range of the row's items, and returns the
+/// range of the items to keep.
 pub(in crate::fhirpath::functions) fn part(
     input: &Collection,
     of: impl Fn(usize, Range<usize>) -> Range<usize>,

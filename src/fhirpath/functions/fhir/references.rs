@@ -84,7 +84,7 @@ fn keys(signature: &Signature<'_>) -> Shape {
     }
 }
 
-/// Returns the id of each resource. `getReferenceKey()` returns the same key for references to the resource.
+/// Returns the id of each resource. For a reference to the resource, `getReferenceKey()` returns the same key.
 fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let input = opened(&call.input, &|_| true);
     let key = |items: &Items| match items.item_type().fhir().map(|type_id| facts().get(type_id).kind) {
@@ -120,8 +120,8 @@ fn reference_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     )))
 }
 
-/// Returns the id in a relative reference. `None` for an absolute reference: it points to another server, whose ids
-/// differ from those of our tables.
+/// Returns the id in a relative reference. `None` for an absolute reference, because it points to another server. The
+/// ids of that server differ from the ids of this server.
 fn target_id(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;

@@ -1,9 +1,9 @@
-//! `resolve()`: finds the target of a reference within the same resource. `#id` is a contained resource, and `#` is
-//! the container. A URL or a relative reference is an entry of the same Bundle.
+//! `resolve()`: finds the target of a reference within the same row. `#id` refers to a contained resource, and `#` to
+//! the container. A URL or a relative reference refers to an entry of the same Bundle.
 //!
 //! Other targets are not fetched. Of such a target, only what the reference states is known. That is enough for `is`,
-//! `as` and `ofType`. A step into such a target is an error of the row. A reference to a missing contained resource
-//! is empty.
+//! `as` and `ofType`. A step into such a target is an error of the row. If a reference names a contained resource that
+//! does not exist, `resolve()` yields nothing.
 
 use arrow::array::{Array, AsArray};
 use rustc_hash::FxHashMap;
@@ -29,7 +29,8 @@ pub(in crate::fhirpath) fn is_reference(item_type: ItemType) -> bool {
         .is_some_and(|type_id| Storage::of(facts().get(type_id)) == Storage::Reference)
 }
 
-/// Returns one target for each reference, of which only what the reference states is known. Drops other items.
+/// Returns one target for each reference. Only what the reference states is known of such a target. Drops items that
+/// are not references.
 pub(in crate::fhirpath::functions) fn targets(input: &Collection) -> Collection {
     flat_map(input, |items: &Items| {
         if is_reference(items.item_type()) {
@@ -58,7 +59,8 @@ pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<O
     let contained = children(&containers, "contained")?;
     let ids = named(&contained);
     let entries = Entries::of(&resources(&around.bundles.places, root), &children)?;
-    // For each reference, `picks` has the place of its target: the index in `collections` below, and the index there.
+    // For each reference whose target is found, `picks` has the index of a collection in `collections` below, and the
+    // index of the target in that collection.
     let targets_flat = flat_of(&call.input, &targets);
     let (mut offsets, mut picks) = (Vec::with_capacity(call.input.rows() + 1), Vec::new());
     offsets.push(0);
@@ -172,8 +174,8 @@ fn text_at<'a>(array: &'a arrow::array::StructArray, name: &str, slot: usize) ->
     column.is_valid(slot).then(|| column.value(slot))
 }
 
-/// Finds the index of a resource by its row and its id. If several resources of a row have the same id, the first one
-/// counts.
+/// Returns a table of the resources' indexes, by row and id. If several resources of a row have the same id, the first
+/// one counts.
 fn named(resources: &Collection) -> Named {
     let ids = by_item(resources, |items| {
         items.resource_ids().unwrap_or_else(|| vec![None; items.len()])
@@ -216,7 +218,8 @@ fn by_item<T: Clone>(collection: &Collection, of: impl Fn(&Items) -> Vec<T>) -> 
 struct Entries {
     resources: Collection,
     urls: Named,
-    /// Entries by `Type/id`. The index is `usize::MAX` if several entries of the Bundle have the same type and id.
+    /// The index of an entry by its `Type/id`. It is `usize::MAX` if several entries of the Bundle have the same type
+    /// and id.
     names: Named,
 }
 
@@ -257,9 +260,9 @@ impl Entries {
         })
     }
 
-    /// Finds the entry to which a reference points. `own` is the `fullUrl` of the entry that contains the reference.
-    /// A relative reference is resolved against the server in that URL. If the URL names no server, the entry is
-    /// found by type and id.
+    /// Finds the entry to which a reference points. `own` is the `fullUrl` of the entry that contains the reference. A
+    /// relative reference is resolved against the server in `own`. If `own` names no server, the entry is found by type
+    /// and id.
     fn find(&self, bundle: usize, own: Option<&String>, text: &str) -> Option<usize> {
         let Reference::Relative(target) = Reference::parse(text) else {
             let plain = text.split_once("/_history/").map_or(text, |(plain, _)| plain);

@@ -35,8 +35,8 @@ const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, 
     }
 }
 
-/// `memberOf()`. Its argument is a value set. If an expression yields the canonical, the arguments are the expression
-/// and the terminology.
+/// `memberOf()`. Its argument is a value set. If the value set's canonical is computed by an expression, the arguments
+/// are this expression and the terminology.
 pub(in crate::fhirpath) const MEMBER_OF: Function = judging("memberOf", member_of);
 /// `subsumes()`. Its arguments are the other code and the terminology.
 pub(in crate::fhirpath) const SUBSUMES: Function = judging("subsumes", |call| subsumption(call, false));
@@ -131,8 +131,8 @@ impl Codes {
     }
 }
 
-/// The single items of a collection's rows. `columns` has the columns of the items with their codes. `places` has for
-/// each row with a single item the index of its column and the item's index there.
+/// The single items of a collection's rows. `columns` has the columns of the items, each with its codes. For each row
+/// with a single item, `places` has the index of the item's column and the index of the item in this column.
 struct Singles {
     columns: Vec<(Items, Codes)>,
     places: Vec<Option<(usize, usize)>>,
@@ -180,8 +180,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether an item is in the value set. A concept is in it if any of its codes is. `None` if the loaded files do
-    /// not decide.
+    /// Whether an item is in the value set. A CodeableConcept is in the value set if any of its codes is. `None` if the
+    /// loaded files do not decide this.
     fn contains(&mut self, codes: &'a Codes, slot: usize) -> Option<bool> {
         match codes {
             Codes::Text(array, is_code) => {
@@ -212,8 +212,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Evaluates `memberOf`. A row is empty if its value set is unknown, if it has no single item, or if the loaded files
-/// do not decide (R4).
+/// Evaluates `memberOf`. The result of a row is empty if the value set is unknown, if the row has no single item, or if
+/// the loaded files do not decide whether the item is in the value set (R4).
 fn member_of(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let singles = Singles::of(&call.input);
     let rows = call.input.rows();
@@ -243,8 +243,9 @@ fn terminology<'a>(call: &'a Invocation<'_>) -> Option<&'a Arc<Terminology>> {
 }
 
 /// Evaluates `subsumes` or, if `turned`, `subsumedBy`: whether any code of one concept equals or subsumes any code of
-/// the other. The files define no relation between codes of two systems. Between two Codings or Quantities, codes of
-/// different systems are an error (R4). Otherwise such pairs are ignored.
+/// the other concept. The files define no relation between codes of two systems. If both sides are Codings or
+/// Quantities, codes of different systems are an error (R4). Otherwise pairs of codes from different systems are
+/// ignored.
 fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathError> {
     let argument = call.value(0)?;
     let (above, below) = if turned {
@@ -286,7 +287,8 @@ fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathEr
     })))
 }
 
-/// Returns the type that the canonical of one of R4's own profiles names. `None` for any other canonical.
+/// Returns the type whose profile has this canonical, if the profile is one of R4's own. `None` for any other
+/// canonical.
 pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     let (url, version) = canonical.split_once('|').unwrap_or((canonical, "4.0.1"));
     let name = url.strip_prefix("http://hl7.org/fhir/StructureDefinition/")?;
@@ -297,7 +299,8 @@ pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     })
 }
 
-/// Evaluates `conformsTo`. A row is empty unless it has a single item (R4). Only the type of the item is checked.
+/// Evaluates `conformsTo`. The result of a row is empty unless the row has a single item (R4). Only the type of the
+/// item is checked.
 fn conforms_to(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let single = call.input.rows();
     let input = super::super::collections::subsetting::part(&call.input, |_, range| match range.len() {

@@ -81,9 +81,9 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
     })
 }
 
-/// Returns the number plus or minus half a unit of its last digit. If `precision` allows fewer digits, the result is
-/// rounded if it is farther from zero than the number, and truncated if it is nearer, as HL7's tests expect. `None`
-/// if `precision` is not from 0 to 28, or if the result is too large.
+/// Returns the number plus half a unit of its last digit if `high` is set, else minus this half. If `precision` allows
+/// fewer digits, the result is rounded if it is farther from zero than the number, and truncated if it is nearer, as
+/// HL7's tests expect. `None` if `precision` is not from 0 to 28, or if the result is too large.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
     if !(0..=MAX_DECIMALS).contains(&precision) {
@@ -114,8 +114,8 @@ pub(in crate::fhirpath::functions) fn digits(text: &str) -> usize {
     date.bytes().chain(clock.bytes()).filter(u8::is_ascii_digit).count()
 }
 
-/// Splits a text into the date and the time without its zone. A text without a `T` is a time if it has the form of
-/// one.
+/// Splits a text into the date and the time without its zone. A text without a `T` is a time if it looks like one: it
+/// has two characters, or `:` as its third.
 fn split(text: &str) -> (&str, &str) {
     let (date, clock) = match text.split_once('T') {
         Some(parts) => parts,
@@ -151,7 +151,8 @@ fn of_temporal(kind: System, text: &str, precision: Option<i32>, high: bool) -> 
             let zone_at = text
                 .find('T')
                 .and_then(|at| text[at..].find(['Z', '+', '-']).map(|zone| at + zone));
-            // A time without a zone may be in any zone. Take the zone with the earliest or the latest moment.
+            // A time without a zone may be in any zone. Take the zone that gives the latest moment if `high` is set,
+            // else the one that gives the earliest.
             let zone = zone_at.map_or(if high { "-12:00" } else { "+14:00" }, |at| &text[at..]);
             let clock = cut_clock(&full_clock(clock, high), wanted as usize - 8);
             Some(Computed::DateTime(format!("{date}T{clock}{zone}")))

@@ -109,8 +109,9 @@ fn units(call: &Invocation<'_>) -> Result<Option<Collection>, FhirPathError> {
     call.has(0).then(|| call.value(0)).transpose()
 }
 
-/// Returns a value as a Quantity in the requested unit. `None` if the row requests no unit, or if the conversion is
-/// impossible.
+/// Returns a value as a Quantity in the unit that the call requests for the row. If the call requests no unit (`units`
+/// is `None`), the Quantity keeps its own unit. Returns `None` if the argument is empty in the row, or if the
+/// conversion is impossible.
 fn quantity_in(value: Scalar<'_>, call: &Invocation<'_>, units: &Option<Collection>, row: usize) -> Option<Computed> {
     let Some(units) = units else {
         return quantity(value);

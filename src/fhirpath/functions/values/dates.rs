@@ -1,5 +1,5 @@
 //! Parts of dates and times from FHIRPath 3.0 (ballot): `yearOf` to `timezoneOffsetOf`, `dateOf`, `timeOf`. The result
-//! is empty if the value lacks the part, or if its type never has the part.
+//! is empty if the value lacks the part, or if a value of its type never has this part.
 
 use super::super::signature;
 use super::super::signature::{Function, Need, Signature};

@@ -51,7 +51,7 @@ fn decimal(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::Decimal))
 }
 
-/// Returns the result types of `abs`: the input's types that are numeric.
+/// Returns the result types of `abs`: those types of the input that are numeric.
 fn same(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     for source in &signature.input.sources {
@@ -148,7 +148,7 @@ fn log(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     of_numbers(call, |row, value| match call.scalar(&bases, row) {
         Some(base) if base.is_beyond() => Ok(None),
         Some(base) => match number_of(base)?.to_f64() {
-            // There is no logarithm to these bases.
+            // There is no logarithm to these bases, so the result is empty.
             base if base <= 0.0 || base == 1.0 => number_of(value).map(|_| None),
             base => rounded(number_of(value)?.to_f64().log(base)),
         },

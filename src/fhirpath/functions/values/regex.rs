@@ -20,7 +20,7 @@ const SIZE_LIMIT: usize = 1 << 20;
 /// class such as `\w` has hundreds of ranges.
 const MAX_PATTERN: usize = 8 << 10;
 /// The work of compiling a pattern: a fixed part, a part for each byte, and a part for each letter and each range of
-/// letters after repetitions are expanded.
+/// letters. Letters and ranges are counted after repetitions are expanded.
 const COMPILING: usize = 1_024;
 const COMPILING_BYTE: usize = 16;
 const COMPILING_RANGE: usize = 100;
@@ -83,7 +83,7 @@ struct Pattern {
     text: String,
     flags: Flags,
     regex: Regex,
-    /// The maximum number of positions in the pattern with which a search compares one letter.
+    /// The maximum number of positions in the pattern that a search compares with one letter of the text.
     places: usize,
 }
 
@@ -163,7 +163,7 @@ impl Pattern {
     }
 }
 
-/// The flags of each row, from an argument that the call may lack.
+/// The flags of each row, from the call's argument for flags. `None` if the call lacks the argument.
 struct FlagsOf(Option<Collection>);
 
 impl FlagsOf {
