@@ -37,14 +37,15 @@ impl FromRequestParts<Arc<Service>> for Caller {
     }
 }
 
-/// Returns the access of a patient token if its records are stored. An error if they are not.
+/// Returns the access of a patient token if its records are stored. An error if the records are not stored.
 pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
     let store = &service.store;
     let presence = store.consents().presence(&access.subject).map_err(Error::internal)?;
     if presence.readiness != Readiness::Ready {
         return Err(not_ready(presence.readiness, &access, service));
     }
-    // Some of the consent's sources may have expired, and their Patients are gone with them.
+    // Some of the consent's sources may have expired, and their Patients are gone with them. So narrow the access to
+    // the Patients that remain.
     let changed = access.patients().is_some_and(|known| *known != *presence.patients);
     if changed && !presence.patients.is_empty() {
         Ok(Arc::new(access.narrowed_to(&presence.patients)))
@@ -76,7 +77,7 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
     }
 }
 
-/// Parses the issues that the sources' messages contain, into one list.
+/// Parses the issues in the messages of the sources. Returns them as one list.
 fn issues(said: &[String]) -> Vec<Value> {
     let each = said
         .iter()

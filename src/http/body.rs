@@ -41,8 +41,8 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Re
     }
 }
 
-/// Returns the content coding of the body. `None` if it has none. An error if it is not supported, or if there are
-/// several.
+/// Returns the content coding of the body. `None` if the body has none. An error if the coding is not supported, or if
+/// there are several codings.
 fn coding(headers: &HeaderMap) -> Result<Option<Coding>, Error> {
     let mut found = None;
     for value in headers.get_all(CONTENT_ENCODING) {

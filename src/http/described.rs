@@ -8,7 +8,7 @@ use super::routes::{Operation, list, named, object};
 /// The media type of FHIR JSON.
 pub(super) const FHIR: &str = "application/fhir+json";
 
-/// Adds the `Prefer` header to an operation. It sets how unknown parameters are handled.
+/// Adds the `Prefer` header to an operation. The header sets how unknown parameters are handled.
 pub(super) fn with_handling(operation: Operation) -> Operation {
     let handling = "handling=strict refuses unknown parameters, handling=lenient leaves them out";
     operation.header("Prefer", handling)

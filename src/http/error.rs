@@ -341,8 +341,8 @@ impl From<RunError> for Error {
 }
 
 impl Error {
-    /// Returns a response with the error's status and headers, without a body. They do not depend on the format of
-    /// the body.
+    /// Returns a response with the error's status and headers, without a body. The status and the headers do not depend
+    /// on the format of the body.
     pub(super) fn head(&self) -> Response {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = self.status();

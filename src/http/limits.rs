@@ -7,30 +7,32 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The maximum number of open connections. At most a quarter of the process's limit of open files is used. If all
-    /// are in use, a new connection replaces one that waits for its client.
+    /// connections are in use, a new one replaces one that waits for its client.
     pub connections: usize,
     /// The maximum number of requests in progress. One address may have half of them. A request does not count while
     /// the server waits for its body.
     pub requests: usize,
     /// The maximum number of running searches. Further searches wait for at most `patience`.
     pub queries: usize,
-    /// The maximum number of running views, without the first view of each credential: first views have four times as
-    /// many places of their own. Further views wait for at most `patience`. One credential may run half as many.
+    /// The maximum number of running views. The first running view of each credential does not count: there are four
+    /// times as many separate places for first views. Further views wait for at most `patience`. One credential may run
+    /// at most half of this number.
     pub views: usize,
-    /// The maximum number of running operations on all of a patient's records, without the first one of each
-    /// credential: first ones have four times as many places of their own. Further ones wait for at most `patience`.
-    /// One credential may run half as many.
+    /// The maximum number of running operations on all of a patient's records. The first running one of each credential
+    /// does not count: there are four times as many separate places for first ones. Further ones wait for at most
+    /// `patience`. One credential may run at most half of this number.
     pub records: usize,
-    /// The maximum number of documents (PDFs, archives, health cards) that are built from all of a patient's records
-    /// at once, without the first one of each credential: first ones have four times as many places of their own.
-    /// Further ones wait for at most `patience`. One credential may have two.
+    /// The maximum number of documents (PDFs, archives, health cards) that are built from all of a patient's records at
+    /// once. The first one of each credential does not count: there are four times as many separate places for first
+    /// ones. Further ones wait for at most `patience`. One credential may have two.
     pub documents: usize,
     /// The maximum total bytes of PDFs and archives that are being built or sent.
     pub spools: u64,
     /// The maximum bytes of one view's rows that wait until the column types of a Parquet response are known. Most of
     /// them are in a temporary file.
     pub view_spool: u64,
-    /// The maximum total bytes of such rows of all views.
+    /// The maximum total bytes of the rows of all views that wait until the column types of a Parquet response are
+    /// known.
     pub view_spools: u64,
     /// How long a search, a view, an operation on all records or a document waits for its turn. After that it is
     /// refused.
@@ -145,8 +147,8 @@ impl Default for Limits {
             view_spool: 4 << 30,
             view_spools: 16 << 30,
             patience: Duration::from_secs(10),
-            // The links to further pages of a search by POST repeat its parameters, such as a list of a thousand
-            // patients.
+            // Links to further pages of a search by POST repeat its parameters, which may be long, such as a list of a
+            // thousand patients.
             url: 60 * 1_024,
             headers: 96 * 1_024,
             body: 2 * 1_024 * 1_024,

@@ -26,7 +26,8 @@ impl From<Error> for Refused {
     }
 }
 
-/// Converts an error of reading fields as token endpoints do, on a route whose errors do not have OAuth's format.
+/// Some routes read fields as token endpoints do, but their errors do not have OAuth's format. This converts the error
+/// of such a route.
 impl From<OAuthError> for Refused {
     fn from(error: OAuthError) -> Refused {
         match error {

@@ -81,7 +81,7 @@ pub struct Service {
     records: Turns,
     documents: Turns,
     spools: Arc<Spools>,
-    /// Limits the bytes of view rows that wait for the types of a Parquet response.
+    /// Limits the bytes of view rows that wait in spools until the column types of a Parquet response are known.
     pub(super) view_room: Arc<SpoolRoom>,
 }
 
@@ -138,8 +138,8 @@ impl Service {
         Ok(Arc::new(service))
     }
 
-    /// Returns a function that checks whether at least as many requests are being answered as there are processors.
-    /// If so, work that is not urgent waits.
+    /// Returns a function that tells whether at least as many requests are being answered as there are processors.
+    /// While this is so, callers delay work that is not urgent.
     pub fn busy(&self) -> impl Fn() -> bool + Send + 'static + use<> {
         let admission = self.admission.clone();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);

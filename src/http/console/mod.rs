@@ -1,9 +1,9 @@
 //! The console: a server's pages for operators, without scripts. It is off unless the server was started with
 //! `serve --console`.
 //!
-//! `session` decides who may sign in, `pages` what each page requests from the engine, and `shown` how it is shown.
-//! The console reads records only through scopes, as the API does. Before it shows records, it writes an entry to the
-//! audit log. It changes nothing but its own sessions and that log.
+//! `session` decides who may sign in, `pages` what each page requests from the engine, and `shown` how the result is
+//! shown. The console reads records only through scopes, as the API does. Before it shows records, it writes an entry
+//! to the audit log. It changes nothing but its own sessions and that log.
 
 mod pages;
 mod routes;

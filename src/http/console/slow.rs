@@ -1,5 +1,5 @@
-//! Keeps the latest slow requests in memory, for the console. It keeps the template of a request's route, because the
-//! path may contain what a client sent.
+//! Keeps the latest slow requests in memory, for the console. In place of a request's path it keeps the template of the
+//! route, because the path may contain what a client sent.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
 
-/// The duration from which on a request counts as slow.
+/// A request that takes at least this long counts as slow.
 const SLOW: Duration = Duration::from_millis(200);
 /// The maximum number of requests that are kept. The oldest are dropped first.
 const KEPT: usize = 200;

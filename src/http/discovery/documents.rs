@@ -9,8 +9,8 @@ const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
 /// The ways to authenticate a client. The preferred one comes first.
 const METHODS: [&str; 3] = ["client_secret_basic", "client_secret_post", "none"];
 
-/// Returns the URL of the authorization endpoint for SMART apps. It is not `/oauth/authorize`, which requires an
-/// identifier of the user that SMART apps do not send.
+/// Returns the URL of the authorization endpoint for SMART apps. It is not `/oauth/authorize`, because that endpoint
+/// requires an identifier of the user, which SMART apps do not send.
 pub(in crate::http) fn authorization_address(base_url: &str) -> String {
     format!("{base_url}/link/auth")
 }

@@ -188,9 +188,9 @@ fn decoded(data: &str) -> Result<Bytes, Error> {
     STANDARD.decode(compact).map(Bytes::from).map_err(Error::internal)
 }
 
-/// Whether the client wants the resource and not the bytes: `Accept` contains a FHIR type, or it contains JSON and
-/// the bytes are no JSON. A client that accepts anything gets the bytes. If JSON is not chosen, an error if the
-/// client ranks FHIR XML above the bytes.
+/// Whether the client wants the resource and not the bytes: `Accept` ranks JSON at least as high as the bytes. JSON is
+/// FHIR JSON or plain JSON, but not if it is the media type of the bytes. All other types except FHIR XML, such as
+/// `*/*`, stand for the bytes. If JSON is not chosen, an error if the client ranks FHIR XML above the bytes.
 fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let own = essence(media);
@@ -367,7 +367,8 @@ async fn raw_answer(
 }
 
 fn not_modified() -> Response {
-    // Without a known length: `Content-Length: 0` of a 304 would claim this length for the full response.
+    // The body has no known length. With one, the 304 would have `Content-Length: 0`, which would claim this length for
+    // the full response.
     let nothing = futures::stream::empty::<Result<Bytes, std::convert::Infallible>>();
     let mut response = Response::new(Body::from_stream(nothing));
     *response.status_mut() = StatusCode::NOT_MODIFIED;

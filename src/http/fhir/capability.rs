@@ -340,7 +340,7 @@ struct Includes {
 }
 
 impl Includes {
-    /// Lists the reference parameters of all types. Leaves out those that can refer to no type.
+    /// Lists the reference parameters of all types. Leaves out parameters that can refer to no type.
     fn of(engine: &Engine) -> Includes {
         let mut found = Includes::default();
         for source in facts().resources() {

@@ -14,7 +14,8 @@ const X_EXPLAIN: HeaderName = HeaderName::from_static("x-explain");
 /// The header with the time of each step, which browsers and proxies understand.
 pub(in crate::http) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// Reads the form of explanation that the request wants. `None` if it wants none. An error if it may not have one.
+/// Reads which form of explanation the request wants. `None` if it wants none. An error if the header is invalid, if
+/// the server does not explain, or if the caller has a patient token.
 pub(in crate::http) fn wanted(headers: &HeaderMap, access: &Access, service: &Service) -> Result<Option<Form>, Error> {
     let Some(value) = headers.get(X_EXPLAIN) else {
         return Ok(None);

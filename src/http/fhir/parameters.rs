@@ -191,8 +191,8 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// Stores the value in `place`. An error if `value` is `None`, because it was not the expected one, or if the
-    /// parameter occurs twice.
+    /// Stores the value in `place`. `None` as `value` means that the parameter does not have the expected value, and is
+    /// an error. It is also an error if the parameter occurs twice.
     pub(in crate::http) fn once<T>(
         &self,
         place: &mut Option<T>,

@@ -20,7 +20,7 @@ pub(in crate::http) fn in_path(id: String, access: &Access) -> Result<String, Er
         .ok_or_else(needs_patient)
 }
 
-/// Returns all Patients of the caller's consent for the wildcard, and any other id alone.
+/// For the wildcard, returns all Patients of the caller's consent. Returns any other id unchanged.
 pub(in crate::http) fn in_body(id: &str, access: &Access) -> Result<Vec<String>, Error> {
     match id {
         WILDCARD => access.patients().map(<[String]>::to_vec).ok_or_else(needs_patient),
@@ -28,8 +28,8 @@ pub(in crate::http) fn in_body(id: &str, access: &Access) -> Result<Vec<String>,
     }
 }
 
-/// Replaces the wildcard in query values by all Patients of the caller's consent. An alternative of a value that
-/// contains the wildcard is repeated for each Patient.
+/// Replaces the wildcard in query values by all Patients of the caller's consent. In a list of alternatives, each
+/// alternative with the wildcard becomes one alternative for each Patient.
 pub(in crate::http) fn in_query(parameters: &mut [RawParameter], access: &Access) -> Result<(), Error> {
     for RawParameter { name, value, .. } in parameters
         .iter_mut()

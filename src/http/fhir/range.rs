@@ -27,7 +27,7 @@ pub(in crate::http) fn asked(text: &str, length: u64) -> Asked {
     let (first, last) = (first.trim(), last.trim());
     let number = |text: &str| {
         if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
-            // A number that does not fit into 64 bits is after any end.
+            // A number that does not fit into 64 bits is larger than any length.
             Some(text.parse().unwrap_or(u64::MAX))
         } else {
             None

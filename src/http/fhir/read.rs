@@ -86,7 +86,8 @@ async fn read(
     };
     let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
     let mut response = Response::new(if held {
-        // Without a known length: `Content-Length: 0` of a 304 would claim this length for the full response.
+        // The body has no known length. With one, the 304 would have `Content-Length: 0`, which would claim this length
+        // for the full response.
         Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>())
     } else if pretty_wanted {
         Body::from(pretty(&shown))

@@ -183,7 +183,7 @@ fn object(document: &Value, schema: &Value, depth: usize) -> Value {
     Value::Object(shown.collect::<Map<_, _>>())
 }
 
-/// Returns a sample string by the format, or if that is not known by the member's name.
+/// Returns a sample string by the format, or by the member's name if the format is not known.
 fn written(name: &str, format: &str) -> &'static str {
     match (format, name) {
         ("date", _) => "2024-05-01",

@@ -1,6 +1,6 @@
 //! Checks the metadata of a client's registration (RFC 7591, section 2), and decides which values are registered. A
-//! client gets all grants, response types and scopes that its keys and redirect URIs permit. They replace those that
-//! it requested (section 3.2.1).
+//! client gets all grants, response types and scopes that its keys and redirect URIs permit. The service registers them
+//! in place of those that the client requested (section 3.2.1).
 
 use serde::Serialize;
 use serde_json::{Map, Value};

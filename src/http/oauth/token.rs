@@ -139,8 +139,8 @@ impl Asked {
         })
     }
 
-    /// Authenticates the client, if the request names one, and carries out the grant. A client that proved its secret
-    /// key is charged to its rate. Blocks on the store.
+    /// Authenticates the client, if the request names one, and carries out the grant. If the client proved its secret
+    /// key, the request is charged to the client's rate. Blocks on the store.
     pub(in crate::http) fn carry_out(&self, service: &Service, resync: Resync) -> Result<Given, OAuthError> {
         let authenticate = |identity: &Identity| {
             service

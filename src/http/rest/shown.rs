@@ -16,12 +16,12 @@ use crate::lake::Mode;
 /// How much of a consent is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Everything.
+    /// The whole consent.
     Full {
         /// Whether the sync's progress has the number of stored resources.
         counted: bool,
     },
-    /// All but syncs, their issues and scopes.
+    /// The consent without syncs, their issues and scopes.
     Summary,
 }
 
@@ -59,7 +59,7 @@ struct ShownAuthorization<'s> {
     sync: Option<Sync>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<Scopes<'s>>,
-    /// What the newest sync could not get. Absent if it got everything.
+    /// The issues of the newest sync: what it could not get. Absent if it got everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync_issues: Option<OperationOutcome>,
 }
@@ -152,8 +152,8 @@ impl<'s> Scopes<'s> {
     }
 }
 
-/// Returns the rejected scopes for one requested scope that was not granted. If the source granted single types
-/// instead of all types (`patient/*.read`), these are the scopes of its other types.
+/// Returns the scopes that the source rejected, for one requested scope that it did not grant. If it granted single
+/// types instead of all types (`patient/*.read`), these are the scopes of its other types.
 fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
     let Some((context, access)) = scope.split_once("/*.") else {
         return vec![scope.to_owned()];

@@ -74,8 +74,8 @@ impl Operation {
         self
     }
 
-    /// Adds an example of the request body in this media type. `/docs` shows it, and its form for trying the call
-    /// begins with it.
+    /// Adds an example of the request body in this media type. `/docs` shows the example, and fills the form for trying
+    /// the call with it.
     pub(in crate::http) fn body_example(mut self, media: &str, example: Value) -> Operation {
         if let Some(body) = &mut self.body {
             body["content"][media]["example"] = example;

@@ -41,7 +41,7 @@ pub(in crate::http) fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &
     target.and_then(|target| document.pointer(target)).unwrap_or(schema)
 }
 
-/// The member of a schema that has its name.
+/// The member of a schema that holds the schema's name.
 const NAME: &str = "title";
 
 /// Moves the named schemas from a part of the document to `taken`, and leaves references to them.

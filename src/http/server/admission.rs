@@ -17,7 +17,7 @@ use super::super::limits::Limits;
 use super::super::throttle::subscriber;
 use super::places::Seat;
 
-/// One address may have at most one in this many of all concurrent requests.
+/// One address may have at most `1 / SHARE` of all concurrent requests.
 const SHARE: usize = 2;
 
 /// Counts and admits the concurrent requests of a server.

@@ -42,7 +42,7 @@ pub(in crate::http) async fn compressed(
         None => pieces(coding, body)?,
     };
     head.headers.insert(CONTENT_ENCODING, coding.name());
-    // This header has the uncompressed length.
+    // `Content-Length` is the length of the uncompressed body.
     head.headers.remove(CONTENT_LENGTH);
     Ok(Response::from_parts(head, body))
 }
@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// Each piece must be flushed. If the encoder held rows back, a slow view would seem to yield none.
+    /// The encoder must flush each piece. If it held rows back, a slow view would seem to yield no rows.
     #[test]
     fn what_has_come_can_be_read_before_the_rest_comes() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

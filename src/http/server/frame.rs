@@ -52,7 +52,8 @@ pub(in crate::http) async fn frame(
         None => refusals.answer(&Error::NoCoding),
     };
     protect(response.headers_mut(), service.is_encrypted());
-    // Refused requests get these headers, too: a script must be able to read that it sends too many requests.
+    // Responses to refused requests get these headers, too, because a script must be able to read that it sends too
+    // many requests.
     if route.as_ref().is_some_and(|route| paths.is_for_scripts(route.as_str())) {
         allow_scripts(response.headers_mut());
     }
@@ -79,8 +80,8 @@ pub(in crate::http) async fn frame(
     response
 }
 
-/// Answers a request, and charges it to its address if the route needs no credential, or if the request has no valid
-/// one.
+/// Answers a request. Charges the request to its address if the route needs no credential, or if the request has no
+/// valid one.
 async fn charged(service: &Service, paths: &Paths, mut request: Request, next: Next) -> Response {
     let rates = &service.limits.rates;
     if !rates.limit_anything() {
@@ -132,7 +133,8 @@ async fn guarded(service: &Service, request: Request, next: Next) -> Response {
     };
     let seat = extensions.get::<Arc<Seat>>().cloned();
     let request = request.map(|body| admitted.body(body, seat));
-    // After a panic, state that a handler changed is reached only through locks, and these recover from poisoning.
+    // `AssertUnwindSafe` is correct here: the state that handlers change is reached only through locks, and these locks
+    // are recovered from poisoning after a panic.
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
         Ok(response) => response,
         Err(_) => Error::internal("a handler panicked").into_response(),

@@ -107,7 +107,8 @@ async fn converse(
             .then(|| TowerToHyperService::new(router.clone()).call(request));
         async {
             let Some(answering) = answering else {
-                // Another connection got the place. The task that serves this one is about to return.
+                // Another connection got the place of this one. Do not answer: the task that serves this connection is
+                // about to return.
                 return std::future::pending().await;
             };
             let response = answering.await?;

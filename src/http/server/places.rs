@@ -20,13 +20,14 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-/// If places are needed, connections of an address that has more than one in this many of all places are closed
-/// first. If not, one address may have all places.
+/// The share of one address is the number of all places divided by this. If places are needed, connections of an
+/// address above its share are closed first. If no places are needed, one address may have all of them.
 const SHARE: usize = 4;
-/// A connection that has waited for fewer milliseconds is closed only if no other can be, or if its address is above
-/// its share.
+/// A connection that has waited for fewer milliseconds is closed only if no other connection can be closed, or if its
+/// address is above its share.
 const SPARED: u64 = 1_000;
-/// At most one in this many connections is closed at once, but at least one.
+/// The maximum number of connections that are closed at once is the number of all places divided by this, but at least
+/// one.
 const BATCH: usize = 64;
 /// The low bits of a seat's `state` hold the activity. The higher bits hold when it began, in milliseconds since the
 /// server started.
@@ -36,8 +37,8 @@ const ACTIVITY_BITS: u32 = 3;
 #[derive(Debug)]
 pub(in crate::http) struct Places {
     max: usize,
-    /// If an address has more connections than this, its own are closed first. `None` if all connections come from
-    /// one proxy.
+    /// If an address has more connections than this, its connections are closed first. `None` if all connections come
+    /// from one proxy.
     share: Option<usize>,
     started: Instant,
     taken: Mutex<Taken>,
@@ -73,7 +74,7 @@ pub(in crate::http) struct Seat {
     changed: Arc<Notify>,
 }
 
-/// What a connection does. The first one in this order is closed first.
+/// The activity of a connection. Connections with an earlier variant are closed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Activity {
     /// The connection is between two requests.
@@ -90,9 +91,9 @@ enum Activity {
     Evicted = 5,
 }
 
-/// The order in which connections are closed, highest first: the number of its address's connections if above the
-/// share, whether it has waited for [`SPARED`], its activity, the number of its address's connections, how long it
-/// has waited.
+/// The rank of a connection. The connection with the highest rank is closed first. The members are: the number of
+/// connections of its address (0 if the address is not above its share), whether it has waited for [`SPARED`], its
+/// activity, the number of connections of its address, and how long it has waited.
 type Rank = (usize, bool, std::cmp::Reverse<Activity>, usize, u64);
 
 impl Activity {
@@ -124,8 +125,8 @@ impl Places {
         })
     }
 
-    /// Takes a place for a connection from this address. If all are taken, closes another connection. If all others
-    /// are answering requests, waits.
+    /// Takes a place for a connection from this address. If all places are taken, closes another connection. If the
+    /// server is answering a request on every connection, waits.
     pub(in crate::http) async fn take(self: &Arc<Places>, address: IpAddr) -> ConnectionSlot {
         loop {
             let changed = self.changed.notified();
@@ -181,8 +182,9 @@ impl Places {
         })
     }
 
-    /// Closes connections that wait for their client, at least one. Returns `false` if no connection waits. It may
-    /// close several at once, because it searches all places, which is too slow for every new connection of a flood.
+    /// Closes connections that wait for their client, at least one. Returns `false` if no connection waits. Closes
+    /// several at once if possible: it searches all places, and this is too slow to do for every new connection of a
+    /// flood.
     fn evict_from(&self, taken: &mut Taken, now: u64) -> bool {
         let batch = (self.max / BATCH).max(1);
         loop {
@@ -201,8 +203,8 @@ impl Places {
             first.sort_unstable_by(|one, other| other.cmp(one));
             let mut evicted = false;
             for ((above_share, spared_no_more, ..), id, state) in first {
-                // One connection must be closed. Close more only if they are above their share or have waited long
-                // enough.
+                // One connection must be closed. Close further connections only if their address is above its share, or
+                // if they have waited long enough.
                 if evicted && above_share == 0 && !spared_no_more {
                     break;
                 }

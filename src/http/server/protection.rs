@@ -23,7 +23,7 @@ pub(in crate::http) fn protect(headers: &mut HeaderMap, encrypted: bool) {
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
         headers.insert(CONTENT_SECURITY_POLICY, NOTHING);
     } else {
-        // Only pages have a policy of their own.
+        // Only pages have a policy of their own, so this response is a page.
         headers.insert(PERMISSIONS, NO_DEVICES);
     }
     if encrypted {

@@ -24,7 +24,7 @@ pub(in crate::http) struct Stream {
     patience: Duration,
     /// The timer of a write that waits.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// The response that replaces one of hyper's, while it is being written.
+    /// The response that replaces a response of hyper. `None` if no replacement is being written.
     amended: Option<Amended>,
 }
 
@@ -44,7 +44,7 @@ impl Stream {
         }
     }
 
-    /// Passes a write's result on. A write that has waited for `patience` fails.
+    /// Returns the result of a write, or an error if the write has waited for `patience`.
     fn timed<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         self.seat.is_unread(outcome.is_pending());
         if outcome.is_ready() {
@@ -63,8 +63,8 @@ impl Stream {
 }
 
 impl Stream {
-    /// Writes the replacement of a head of `length` bytes. When all of it is written, returns `length`, so that the
-    /// caller takes its own head as written.
+    /// Writes the replacement of a head of `length` bytes. When all of the replacement is written, returns `length`, so
+    /// that the caller believes that its own head was written.
     fn poll_amended(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
         while let Some(Amended { head, written }) = &mut self.amended {
             match Pin::new(&mut self.inner).poll_write(cx, &head[*written..]) {
@@ -104,8 +104,8 @@ fn is_bare(bytes: &[u8]) -> bool {
         && !has(b"\r\nx-request-id: ")
 }
 
-/// Adds to a head of hyper's a request id, the security headers, and a body: an OperationOutcome with the error. Logs
-/// the id.
+/// Adds a request id, the security headers and a body to a head that hyper made. The body is an OperationOutcome with
+/// the error. Logs the id.
 fn amended(head: &[u8]) -> Vec<u8> {
     let id = Uuid::new_v4();
     let status = String::from_utf8_lossy(head.get(9..12).unwrap_or_default());

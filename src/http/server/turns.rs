@@ -1,6 +1,8 @@
 //! Limits how much expensive work (views, operations on all of a patient's records) runs at once, in total and per
-//! credential. By default a credential may use half of the places. First work (a credential's work while no other
-//! first work of it runs) has separate places, so it does not wait for the further work of other credentials.
+//! credential. By default a credential may use half of the places.
+//!
+//! A credential's work is *first work* if no other first work of this credential runs. All other work is *further
+//! work*. First work has separate places, so it does not wait for the further work of other credentials.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The number of places for first work, per place for further work.
+/// For each place for further work, there are this many places for first work.
 const FIRST_FOR_EACH: usize = 4;
 
 /// The places for one kind of expensive work.
@@ -18,7 +20,7 @@ pub(in crate::http) struct Turns(Arc<Places>);
 struct Places {
     /// The places for first work. Each credential may use one.
     first: Arc<Semaphore>,
-    /// The places for all work beyond the first of a credential.
+    /// The places for further work.
     further: Arc<Semaphore>,
     /// The maximum number of places that one credential uses at once.
     each: usize,
@@ -101,8 +103,8 @@ impl Turns {
 }
 
 impl Turn {
-    /// Frees the place for other credentials when the computation ends. The work counts for its own credential until
-    /// its client has received the result.
+    /// Frees the place for other credentials, because the computation has ended. The work counts against the limit of
+    /// its own credential until the client has received the result.
     pub(in crate::http) fn computed(mut self) -> Turn {
         self.place = None;
         self.first = None;
@@ -113,8 +115,9 @@ impl Turn {
 impl Drop for Member {
     fn drop(&mut self) {
         let mut shares = self.places.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        // If only the map and this member refer to the share, no other work of the credential runs or waits. Other
-        // members are created only under this lock. A [`Turn`] drops `first`, its other reference, before its member.
+        // The map has one reference to the share, and this member has one. If there are no others, no other work of the
+        // credential runs or waits. Other members are created only under this lock. A [`Turn`] drops `first`, which
+        // also refers to the share, before its member.
         if Arc::strong_count(&self.share) <= 2 {
             shares.remove(&self.credential);
         }

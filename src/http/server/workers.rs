@@ -51,8 +51,8 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Do not wait for running tasks: this may be dropped where blocking is forbidden, and nobody needs their
-        // results.
+        // Do not wait for running tasks: a thread that must not block may drop the pool, and nobody needs the results
+        // of the tasks.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }

@@ -27,10 +27,10 @@ pub(in crate::http) fn introspection(
     let (claims, consent) = (&inspected.claims, &full_consent.consent);
     let primary = full_consent.primary();
     let now = service.store.clock().now();
-    // When the records of all sources have expired, the token is useless, though its refresh token may still be
-    // valid.
+    // If the records of all sources have expired, the token is useless, so it counts as inactive. Its refresh token may
+    // be valid nevertheless.
     let active = inspected.active && full_consent.readiness(now) != Readiness::Expired;
-    // The primary Patient of the consent may have changed since the token was issued.
+    // Take the primary Patient from the consent, because it may have changed since the token was issued.
     let patient = consent.patients.first().map(|id| format!("Patient/{id}"));
     let subject = match (surface, primary) {
         (Surface::Link, Some(source)) => &source.authorization.id,

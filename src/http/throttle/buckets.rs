@@ -17,8 +17,8 @@ use super::peer::{ClientAddress, subscriber};
 use crate::http::error::Error;
 use crate::http::limits::{Rate, Rates};
 
-/// If there are more buckets of one kind, all charges go to one shared bucket. The number is checked about once a
-/// second.
+/// If there are more buckets of one kind than this, all charges of this kind go to one shared bucket. The number is
+/// checked about once a second.
 const MAX_BUCKETS: usize = 200_000;
 
 /// The buckets of a server. `None` for a kind of charge without a limit.

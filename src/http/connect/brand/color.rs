@@ -56,8 +56,8 @@ impl Color {
         Color(parts)
     }
 
-    /// Returns the nearest colour that has enough contrast to both backgrounds. It mixes in more and more white or
-    /// dark, in steps of 5 %.
+    /// Returns the nearest colour that has enough contrast to both backgrounds. Mixes in white or `INK`, each time 5 %
+    /// more, until the contrast is enough.
     fn readable(self, behind: [Color; 2]) -> Color {
         let toward = if behind[0].luminance() > 0.18 { INK } else { WHITE };
         let steps = (0..=20).map(|step| self.mixed(toward, f64::from(step) / 20.0));
@@ -65,7 +65,7 @@ impl Color {
         fine.next().unwrap_or(toward)
     }
 
-    /// Returns the better of white and dark for text on this colour.
+    /// Returns the colour for text on this colour: white or `INK`, whichever has more contrast.
     fn ink(self) -> Color {
         if self.contrast(WHITE) >= self.contrast(INK) {
             WHITE
@@ -82,7 +82,7 @@ impl fmt::Display for Color {
     }
 }
 
-/// The colours of the pages for a brand's colour, in light and in dark mode.
+/// The colours that the pages use for a brand's colour, in light and in dark mode.
 pub(super) struct Palette {
     /// For each mode: the accent, the colour of text on it, and a soft background for text in the accent colour.
     tones: [[Color; 3]; 2],

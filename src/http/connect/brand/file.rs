@@ -44,7 +44,7 @@ pub enum BrandingError {
     Logo {
         /// The file.
         path: PathBuf,
-        /// Why it is not accepted.
+        /// Why the image is not accepted.
         source: consent::Error,
     },
 }

@@ -34,8 +34,9 @@ use crate::lake::Mode;
 /// The maximum number of characters in a name that the patient enters.
 const LONGEST: usize = 200;
 
-/// Defines a form's handler. It reads the form and takes the step. If an error occurs, it shows a page about it. With
-/// a third name, the form counts against the rate limit of the client's address, because it adds rows to the store.
+/// Defines a form's handler. The handler reads the form and takes the step. If an error occurs, it shows a page about
+/// the error. If the macro gets a third name, the form counts against the rate limit of the client's address, because
+/// such a form adds rows to the store.
 macro_rules! action {
     ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
         $(#[$doc])*
@@ -116,7 +117,7 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// Whether the patient, on the page of connected sources, tries an endpoint again that failed.
+/// Whether the patient is on the page of connected sources and tries again to connect this endpoint, which failed.
 fn tries_again(flow: &Flow, endpoint: &str) -> bool {
     let failed = flow.errored().any(|one| one.endpoint == endpoint);
     flow.progress.step == Step::Hub && flow.request.way != Way::Choose && failed && may_choose(flow)
@@ -143,7 +144,8 @@ async fn shared(service: &Arc<Service>, visit: Visit, _: Parameters) -> Result<R
     stepped(service, taken)
 }
 
-/// Sends the patient to the source of this endpoint. If the endpoint is unavailable, records that this failed.
+/// Sends the patient to the source of this endpoint. If the endpoint is unavailable, records the failure and redirects
+/// to the session's page.
 async fn travel(
     service: &Arc<Service>,
     key: SessionKey,
@@ -165,7 +167,7 @@ async fn travel(
     }
 }
 
-/// Continues the flow in a window that the frame opens: a frame never goes to a source itself.
+/// Continues the flow in a window that the frame opens, because a frame never goes to a source itself.
 async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
     let key = visit.key();
     let taken = stored(service, move |service| service.store.flows().go_beside(key, step));
@@ -177,7 +179,8 @@ async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Res
 pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let t = language::of(&service, &parts.headers);
-    // Another site may get a ticket from its own session. It must not use it to send its visitors to a source.
+    // Another site may get a ticket from its own session. It must not use this ticket to send its visitors to a source.
+    // So refuse a form that another site's page sent.
     if !is_from_own_page(&parts.headers, &service.base_url) {
         return notice::stale_window(&service, t);
     }

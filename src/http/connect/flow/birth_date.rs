@@ -114,7 +114,7 @@ fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
     match (named(one), named(two)) {
         (true, false) => dated(three, one, two, months),
         (false, true) => dated(three, two, one, months),
-        // The language's order is tried first, then the other one: 31/12 is a day and a month in every language.
+        // Try the language's order first, then the other order of day and month. So 31/12 is a date in every language.
         _ if day_first => dated(three, two, one, months).or_else(|| dated(three, one, two, months)),
         _ => dated(three, one, two, months).or_else(|| dated(three, two, one, months)),
     }

@@ -104,7 +104,7 @@ pub(in crate::http::connect) async fn link_start(
     }
 }
 
-/// The parts of a request without its parameters.
+/// The method, headers and extensions of a request. Its parameters are read separately.
 struct Sent {
     method: Method,
     headers: HeaderMap,
@@ -205,7 +205,7 @@ async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Appli
     found.await?.map_err(Error::internal)
 }
 
-/// Resumes this browser's open session, if it was begun by the same request.
+/// Resumes this browser's open session, if a request with the same parameters began it.
 async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowRequest) -> Option<Response> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);

@@ -1,5 +1,5 @@
-//! Runs calls to other servers in a task of their own. So they continue if the patient reloads, leaves or sees the
-//! waiting page. The task stores its result in the session, and the session's page shows it.
+//! Runs calls to other servers in tasks of their own. So a call continues if the patient reloads the page, leaves it,
+//! or sees the waiting page. A task stores its result in the session, and the session's page shows the result.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// Runs the work in a task, and waits for it for `interim` of the limits. Returns its result, or `None` if it is
-/// still running then.
+/// Runs the work in a task, and waits for the task for at most the limit `interim`. Returns the result of the work, or
+/// `None` if the work is still running then.
 pub(in crate::http::connect) async fn await_interim<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,

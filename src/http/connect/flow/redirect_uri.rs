@@ -13,7 +13,7 @@ pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> 
     let (Ok(registered), Ok(mut moved)) = (Url::parse(registered), Url::parse(given)) else {
         return false;
     };
-    // The string must be in the URL's normalized form, so that no other spelling of the URL is accepted.
+    // `given` must be in the URL's normalized form, so that no other spelling of the URL is accepted.
     is_loopback(&registered)
         && is_loopback(&moved)
         && moved.as_str() == given
@@ -50,7 +50,7 @@ pub(in crate::http::connect) fn with_query(uri: &str, pairs: &[(&str, &str)]) ->
 pub(in crate::http::connect) fn policy_source(uri: &str) -> Option<String> {
     let url = Url::parse(uri).ok()?;
     match url.origin() {
-        // A URL's host may contain characters that separate the parts of a policy.
+        // A URL's host may contain characters that separate the parts of a policy. Return `None` for such a host.
         origin if origin.is_tuple() => {
             Some(origin.ascii_serialization()).filter(|text| !text.contains([';', ',', '\'']))
         }

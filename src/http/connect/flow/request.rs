@@ -8,7 +8,7 @@ use crate::consent::{Display, Door, FlowRequest, Hints, Holder, Way};
 
 /// The maximum bytes of a value that is stored.
 const LONGEST: usize = 1_024;
-/// The maximum bytes of `state`, which is returned in a URL. Servers on the way may refuse longer URLs.
+/// The maximum bytes of `state`, which is returned in a URL. Proxies on the way may refuse longer URLs.
 const LONGEST_STATE: usize = 4_096;
 /// The number of characters of a SHA-256 digest in base64url without padding.
 const CHALLENGE: usize = 43;
@@ -57,7 +57,8 @@ pub(in crate::http::connect) struct Invalid {
     pub(in crate::http::connect) description: String,
 }
 
-/// Why an error cannot be sent to the application: its client, redirect URI or origin is not known.
+/// Why an error cannot be sent to the application: the client, the redirect URI or the origin in the request is not
+/// known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Untrusted {
     /// `client_id` or `publishable_key` is missing, repeated or unknown.
@@ -110,7 +111,7 @@ pub(in crate::http::connect) fn key_and_origin(parameters: &Parameters) -> Resul
 }
 
 /// Reads the origin and the channel from a request of the link component. `None` if no message can be sent to them.
-/// They may be forged, so a message to them only says that the request is refused.
+/// Both may be forged, so a message to them only says that the request is refused.
 pub(in crate::http::connect) fn claimed_holder(parameters: &Parameters) -> Option<(&str, &str)> {
     let origin = parameters.sole("origin").filter(|origin| is_origin(origin))?;
     let channel = parameters.sole("channel").filter(|channel| is_channel(channel))?;
@@ -272,7 +273,8 @@ fn challenge(parameters: &Parameters) -> Result<String, Invalid> {
     Ok(challenge.to_owned())
 }
 
-/// Whether the scopes include `offline_access`. `launch/patient` is required. Unknown scopes are ignored.
+/// Reads the scopes. Returns whether they include `offline_access`. An error if `launch/patient` is missing. Unknown
+/// scopes are ignored.
 fn scope(parameters: &Parameters) -> Result<bool, Invalid> {
     let scope = parameters.sole("scope").ok_or_else(|| missing("scope"))?;
     let mut scopes = scope.split_ascii_whitespace();

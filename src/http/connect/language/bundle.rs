@@ -61,8 +61,8 @@ impl Bundle {
         )
     }
 
-    /// Puts directional isolates around a value whose direction differs from the language's. Without them it would
-    /// reorder the words around it.
+    /// Puts directional isolates around a value whose direction differs from the language's. Without isolates the value
+    /// would reorder the words around it.
     fn isolated<'t>(&self, value: &'t str) -> Cow<'t, str> {
         let turns = if self.is_right_to_left() {
             value

@@ -102,7 +102,7 @@ impl Languages {
 /// Returns the link component's script with these texts, a JavaScript object with a member for each language.
 fn with_words(words: &str) -> String {
     let [before, behind] = LINK_TEXTS;
-    // A test checks that the script contains this code.
+    // A test checks that the script contains this code, so the code is always found.
     let Some((head, rest)) = LINK.split_once(before) else {
         return LINK.to_owned();
     };

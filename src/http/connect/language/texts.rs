@@ -458,8 +458,8 @@ impl Texts {
         }
     }
 
-    /// Returns the texts for a page's script: those whose keys have this prefix, by the rest of the key. Each gap
-    /// becomes its name in braces, which the script replaces.
+    /// Returns the texts for a page's script: those whose keys have this prefix. The keys of the result are without the
+    /// prefix. Each gap becomes its name in braces, which the script replaces by a value.
     pub(in crate::http) fn of_script(&self, prefix: &str) -> BTreeMap<&'static str, String> {
         let gap = |name: &&'static str| (*name, format!("{{{name}}}"));
         let of_page = Texts::KEYS.iter().filter_map(|(key, names)| {

@@ -55,8 +55,8 @@ pub(in crate::http::connect) async fn brand_logo(
     Ok(picture(&headers, logo))
 }
 
-/// Answers `GET /favicon.ico` with the operator's logo, or else the service's own. Browsers go by its media type, not
-/// by the name.
+/// Answers `GET /favicon.ico` with the operator's logo, or else the service's own. Browsers go by the media type of the
+/// response, not by the name in the URL.
 pub(in crate::http::connect) async fn icon(State(service): State<Arc<Service>>, headers: HeaderMap) -> Response {
     match &service.pages.branding.logo {
         Some(logo) => picture(&headers, logo),

@@ -1,4 +1,5 @@
-//! Describes the shared records in patients' words. Groups the resource types that a source has or grants by kind.
+//! Describes the shared records in patients' words. The resource types that a source has, or that it grants, are
+//! grouped by kind.
 
 use super::super::language::Texts;
 use super::view::{Category, What};
@@ -61,8 +62,8 @@ fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
     ]
 }
 
-/// Returns the kinds of records that a source with these resource types shares. Without types they are unknown, so
-/// all kinds are returned.
+/// Returns the kinds of records that a source with these resource types shares. If `types` is empty, the source's types
+/// are unknown, and all kinds are returned.
 pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a str>) -> What {
     let types: Vec<&str> = types.into_iter().collect();
     let kinds = kinds(t);

@@ -1,5 +1,5 @@
 //! Tells a browser without an open session how its last session ended, and links to the application. A cookie has the
-//! key of that session. It grants no access. After the session's rows are deleted, it has no effect.
+//! key of that session. The key grants no access. It has no effect after the session's rows are deleted.
 
 use std::sync::Arc;
 

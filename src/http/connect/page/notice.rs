@@ -40,8 +40,8 @@ pub(in crate::http::connect) fn ended(
     };
     let said = Said {
         onward,
-        // In another site's frame, a browser drops the cookies of a page without a session, so a language switch
-        // would not work there.
+        // In another site's frame, a browser drops the cookies of a page without a session. A language switch would not
+        // work there, so show none.
         switch: (!matches!(flow.request.display, Display::Frame)).then(|| session(service)),
         ..Said::plain(title, texts)
     };
@@ -79,8 +79,8 @@ pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static 
     notice(service, t, StatusCode::OK, said)
 }
 
-/// Shows that there is no page at the requested URL. The page does not contain that URL: its language switch is
-/// relative to it.
+/// Shows that there is no page at the requested URL. The page does not contain this URL, because the link of its
+/// language switch is relative.
 pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
         switch: Some(String::new()),

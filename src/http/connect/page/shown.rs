@@ -55,7 +55,8 @@ pub(in crate::http::connect) async fn page_of_session(
     if let Some(response) = language::switched(&service, query.as_deref(), &address, visit.is_framed()) {
         return response;
     }
-    // If the patient connects only one source, its grant ends the flow. The waiting page then leads here.
+    // If the patient connects only one source, its grant ends the flow. If the grant came while the patient saw the
+    // waiting page, end the flow here.
     let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
     if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
         let finished = finish(&service, t, visit.key()).await;
@@ -203,7 +204,7 @@ async fn step_page(service: &Arc<Service>, visit: &Visit) -> Result<Response, Er
     match &visit.flow.progress.step {
         Step::Choose => choose(service, visit, "").await,
         Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
-        // A patient who comes back without a callback of the source can go there again.
+        // If the patient comes back without a callback of the source, the same page lets them go to the source again.
         Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
         Step::Window { endpoint, provider } => match (endpoint, provider) {
             (Some(endpoint), _) => {
@@ -235,14 +236,16 @@ async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Re
     let details = finds_by_details(service, visit).await?;
     let at = if visit.flow.request.way == Way::Identity { 1 } else { 0 };
     let mut s = shell(service, visit, visit.texts.choose_title, at);
-    // The patient may come here by the back button, so the session may be at another step.
+    // The patient may come here by the back button, and then the session may be at another step. So set the name of
+    // this page.
     s.told.iter_mut().for_each(|told| told.view = "choose");
     Ok(page(StatusCode::OK, &Choose { s, found, details }, &policy(visit)))
 }
 
 async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Found, Error> {
     let (mode, text) = (visit.flow.consent.mode, query.clone());
-    // A record locator can connect endpoints without a sign-in page. It needs the patient's details.
+    // A record locator can connect endpoints without a sign-in page, but it needs the patient's details. So find these
+    // endpoints only if the flow can search by details.
     let types = if finds_by_details(service, visit).await? {
         AuthorizationType::ALL
     } else {
@@ -339,7 +342,7 @@ fn problem(service: &Service, visit: &Visit, endpoint: &Endpoint, trouble: Troub
         s: shell(service, visit, t.fill(title, &source), there(visit)),
         bad: matches!(trouble, Trouble::Down | Trouble::Rejected | Trouble::Unreadable),
         text,
-        // Trying again does not change the format of the records.
+        // If the records are unreadable, do not offer another try: it would not change their format.
         again: (trouble != Trouble::Unreadable).then(|| Onward {
             action: "share",
             label: t.fill(t.problem_again, &source),
@@ -573,7 +576,8 @@ pub(in crate::http::connect) async fn places(
     let open = endpoints
         .iter()
         .filter(|one| !flow.has(&one.id) && flow.progress.places.iter().any(|place| place.endpoint == one.id));
-    // If one of the sources has no list of resource types, it may have any type.
+    // If one of the places has no list of resource types, it may have any type. Then pass no types, so that the page
+    // lists all kinds.
     let types: Vec<&str> = if open.clone().any(|endpoint| endpoint.resources.is_empty()) {
         Vec::new()
     } else {
@@ -612,8 +616,8 @@ pub(in crate::http::connect) async fn places(
     Ok(page(status, &template, &policy(visit)))
 }
 
-/// Describes how long the found places share records: in one sentence if it is equal for all, or else in one sentence
-/// for ongoing and one for one-time access.
+/// Describes how long the found places share records: in one sentence if the time is the same for all of them, or else
+/// in one sentence for ongoing and one for one-time access.
 fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let (t, flow) = (visit.texts, &visit.flow);
     let authorization_type = located::type_of(flow);

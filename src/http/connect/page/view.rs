@@ -91,7 +91,7 @@ pub(in crate::http::connect) struct Ends {
 }
 
 impl Ends {
-    /// Returns the end of a session that was active just now.
+    /// Returns when a session ends that was active at `now` and times out `seconds` later.
     pub(in crate::http::connect) fn after(now: i64, seconds: i64) -> Ends {
         let time = DateTime::from_timestamp(now + seconds, 0).unwrap_or_default();
         Ends {
@@ -309,8 +309,8 @@ pub(in crate::http::connect) struct Problem<'a> {
     pub(in crate::http::connect) text: &'static str,
     pub(in crate::http::connect) again: Option<Onward>,
     pub(in crate::http::connect) other: Option<Onward>,
-    /// The label of the button that leaves with the result that there are no records. Without it, leaving counts as
-    /// cancelling.
+    /// The label of the button that leaves the flow with the result that there are no records. `None` to show the
+    /// button for cancelling instead.
     pub(in crate::http::connect) leave: Option<String>,
 }
 
@@ -474,7 +474,7 @@ pub(in crate::http::connect) struct FramePage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) source: &'a str,
     pub(in crate::http::connect) ticket: String,
-    /// The session's turn when this page was rendered. A script compares it with the current one.
+    /// The session's turn when this page was rendered. A script compares it with the session's current turn.
     pub(in crate::http::connect) mark: u64,
     /// Whether a window was opened from this page.
     pub(in crate::http::connect) opened: bool,
@@ -493,7 +493,7 @@ pub(in crate::http::connect) struct WaitingPage<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) text: String,
     pub(in crate::http::connect) places: Vec<Asking>,
-    /// The session's turn when this page was rendered. A script compares it with the current one.
+    /// The session's turn when this page was rendered. A script compares it with the session's current turn.
     pub(in crate::http::connect) mark: u64,
 }
 

@@ -117,7 +117,8 @@ pub(in crate::http::console) async fn show(
         match document {
             Document::Everything if !as_json => {
                 let bundle = bundle(answer).await?;
-                // The engine always links to the first page, so only these links tell that there are several pages.
+                // The engine always links to the first page. So only the links `previous` and `next` tell that there
+                // are several pages.
                 let is_alone = bundle["link"]
                     .as_array()
                     .into_iter()

@@ -145,7 +145,7 @@ fn whole(type_id: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(type_id).kind, Kind::Primitive(_))).then(|| vec!["*"])
 }
 
-/// Evaluates the expression on the first rows. Returns the results of each.
+/// Evaluates the expression on the first rows. Returns the results of each row.
 fn evaluated(
     provider: &Arc<crate::lake::scan::LakeProvider>,
     program: &Program,

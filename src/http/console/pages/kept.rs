@@ -44,7 +44,7 @@ struct Part {
     path: &'static str,
     /// The number of the page, counted from 1.
     number: usize,
-    /// The numbers of its first and its last row, counted from 1.
+    /// The numbers of the page's first and last row, counted from 1.
     first: usize,
     last: usize,
     is_more: bool,
@@ -240,7 +240,8 @@ impl List {
         }
     }
 
-    /// Returns the first `wanted` rows of the list. Lists that the store only reads completely may have more.
+    /// Returns the first `wanted` rows of the list. For a list that the store only reads completely, it may return
+    /// more.
     fn rows(self, store: &Store, root: &str, wanted: u32) -> Result<Vec<Vec<Cell>>, StoreError> {
         let filter = ConsentFilter {
             limit: wanted,

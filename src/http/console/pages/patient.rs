@@ -41,7 +41,8 @@ struct Page<'a> {
 struct Type {
     name: &'static str,
     count: String,
-    /// The encoded query that finds these resources. `None` if the type cannot be searched by patient.
+    /// The encoded query that finds the patient's resources of this type. `None` if the type cannot be searched by
+    /// patient.
     query: Option<String>,
 }
 
@@ -129,7 +130,7 @@ fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, 
             name,
             count: words::number(of_type.rows.len() as u64),
             query: parameter.map(|parameter| {
-                // `subject` may refer to several types.
+                // `subject` may refer to several types, so the value needs the type.
                 let of = if parameter == "subject" { "Patient/" } else { "" };
                 super::table::encoded(&format!("{parameter}={of}{id}&_count=50"))
             }),

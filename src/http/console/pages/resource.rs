@@ -35,13 +35,13 @@ struct Page<'a> {
     name: &'a str,
     id: &'a str,
     label: Label,
-    /// The patient to whose page this one links.
+    /// The id of the Patient to whose page this page links.
     patient: Option<String>,
     json: String,
     version: i64,
     versions: Vec<Shown>,
     bytes: String,
-    /// The version with which this one is compared.
+    /// The version with which the shown version is compared.
     since: Option<i64>,
     difference: Vec<Line>,
 }
@@ -144,7 +144,7 @@ fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
     local(&whose)?.strip_prefix("Patient/").map(str::to_owned)
 }
 
-/// Reads the versions in the newest snapshots that can still be read, newest first.
+/// Reads the versions of the resource in the newest snapshots that can still be read. The newest version comes first.
 async fn versions(service: &Arc<Service>, place: &Tenant, type_id: TypeId, id: &str) -> Result<Vec<Version>, Error> {
     if !is_id(id) {
         return Ok(Vec::new());
@@ -157,7 +157,7 @@ async fn versions(service: &Arc<Service>, place: &Tenant, type_id: TypeId, id: &
         let snapshots = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
         for size in snapshots {
             let snapshot = match service.lake.snapshot_at(size.snapshot) {
-                // The snapshot was released between the two calls.
+                // The snapshot was released after `growth` had listed it.
                 Err(LakeError::SnapshotGone(_)) => continue,
                 found => found.map_err(Error::internal)?,
             };

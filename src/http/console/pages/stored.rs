@@ -1,5 +1,5 @@
-//! Shows the stored data: the tables with exact counts and bytes, the snapshots that can still be read, and the
-//! growth of the lake over them.
+//! Shows the stored data: the tables with exact counts and bytes, the snapshots that can still be read, and how the
+//! lake grew from one of these snapshots to the next.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ struct Choice {
 struct Table {
     mode: &'static str,
     name: &'static str,
-    /// The tenant's part of the URL of the table's rows.
+    /// The part of the table's URL that names the tenant.
     path: String,
     rows: String,
     deleted: String,

@@ -23,7 +23,7 @@ impl Fields {
         Fields(fields.into_owned().collect())
     }
 
-    /// Reads the fields of a form's body. Refuses a form that, as its browser says, another site's page sent. Does
+    /// Reads the fields of a form's body. Refuses the form if its browser says that another site's page sent it. Does
     /// not check the CSRF token.
     pub(in crate::http::console) async fn of_body(
         service: &Arc<Service>,

@@ -1,4 +1,4 @@
-//! Decides which page opens after sign-in. Its URL comes from the browser, so it is accepted only if it is that of a
+//! Decides which page opens after sign-in. Its URL comes from the browser, so the URL is accepted only if it leads to a
 //! page of the console.
 
 use axum::http::Uri;
@@ -17,7 +17,7 @@ pub(in crate::http::console) fn of(service: &Service, uri: &Uri) -> Option<Strin
     checked(service, &format!("{}{asked}", service.base_path()))
 }
 
-/// Returns the address if it is that of a page of the console: a path, with or without a query. Pages of sign-in and
+/// Returns the address if it leads to a page of the console: a path, with or without a query. Pages of sign-in and
 /// assets do not count.
 pub(in crate::http::console) fn checked(service: &Service, address: &str) -> Option<String> {
     let short = address.len() <= service.limits.url;
@@ -28,14 +28,14 @@ pub(in crate::http::console) fn checked(service: &Service, address: &str) -> Opt
 pub(in crate::http::console) fn sign_in(service: &Service, next: Option<&str>) -> String {
     let form = page::address(service, "/sign-in");
     let query = next.map(|next| format!("{form}?next={}", utf8_percent_encode(next, NON_ALPHANUMERIC)));
-    // The server would refuse a longer address.
+    // The server would refuse a longer address. So leave `next` out if the address becomes too long.
     query
         .filter(|address| address.len() <= service.limits.url)
         .unwrap_or(form)
 }
 
 fn is_below(root: &str, address: &str) -> bool {
-    // Browsers read a backslash as a slash, and ignore line breaks.
+    // Browsers read a backslash as a slash, and ignore line breaks. So refuse an address with such characters.
     if !address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
         return false;
     }

@@ -52,9 +52,9 @@ struct Continue<'a> {
     next: &'a str,
 }
 
-/// Answers a GET without the session's cookie. Redirects to sign-in, which then leads to the requested page. Only if
-/// the request comes from another site's page, the browser may have a session and withhold the cookie. It gets a page
-/// of ours with a link to the requested page, and sends the cookie with that link.
+/// Answers a GET without the session's cookie. Redirects to sign-in, which then leads to the requested page. But if the
+/// request comes from another site's page, the browser may have a session and withhold the cookie. Then shows a page
+/// with a link to the requested page. The browser sends the cookie when it follows this link.
 fn led_on(service: &Service, parts: &Parts) -> Response {
     let next = next::of(service, &parts.uri);
     let is_foreign = parts.headers.get(SITE).is_some_and(|site| site == "cross-site");
@@ -119,7 +119,8 @@ impl Operator {
         ending.await?.map_err(Error::internal)
     }
 
-    /// Writes an entry to the audit log: the operator looks at records. The caller waits for it before it shows them.
+    /// Writes an entry to the audit log: the operator looks at records. The caller must wait for this before it shows
+    /// the records.
     pub(in crate::http::console) async fn looks(
         &self,
         service: &Arc<Service>,

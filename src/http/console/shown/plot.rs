@@ -152,7 +152,7 @@ impl Plot<'_> {
         let (low, high) = bounds(points.iter().map(|point| point.1))?;
         let mut chart = ChartBuilder::on(area)
             .margin(10)
-            // The last label is centred at the right edge.
+            // Leave space for the last label, which is centred at the right edge.
             .margin_right(44)
             .x_label_area_size(48)
             .y_label_area_size(76)

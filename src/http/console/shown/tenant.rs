@@ -9,7 +9,7 @@ use crate::consent::{Access, LOCAL_APPLICATION};
 use crate::http::error::Error;
 use crate::lake::{Mode, Scope};
 
-/// The subject under which operators' requests count for limits per credential.
+/// Operators' requests count under this subject for the limits per credential.
 const SUBJECT: &str = "console";
 /// The maximum bytes of an application's id.
 const LONGEST: usize = 200;

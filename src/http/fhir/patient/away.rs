@@ -26,7 +26,7 @@ const MAX_BYTES_OF_REQUEST: u64 = 256 << 20;
 /// The fetched documents, or why they could not be fetched, by URL.
 pub(super) type Away = FxHashMap<String, Result<Attached, FetchError>>;
 
-/// The bytes and the time that are left for all documents of a request.
+/// The bytes and the time that remain for all documents of a request.
 pub(super) struct Budget {
     room: AtomicU64,
     deadline: Instant,
@@ -42,8 +42,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Fetches documents from a source: those in `named` that the lake does not have, and that the source serves with
-    /// this authorization or by a signed URL.
+    /// Fetches the documents in `named` that the lake does not have. Leaves out documents that the source does not
+    /// serve with this authorization or by a signed URL.
     pub(super) async fn fetch(
         &self,
         service: &Arc<Service>,

@@ -123,7 +123,7 @@ struct Read {
 }
 
 impl Read {
-    /// Fetches the documents to which the records refer from the source.
+    /// Fetches from the source the documents to which its records refer.
     async fn fetch(&mut self, service: &Arc<Service>, budget: &Budget) -> Result<(), Error> {
         let (named, authorization) = (std::mem::take(&mut self.named), self.authorization.take());
         self.away = budget.fetch(service, named, authorization).await?;

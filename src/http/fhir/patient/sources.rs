@@ -23,15 +23,17 @@ pub(super) struct Chosen {
     pub(super) has_records: bool,
 }
 
-/// Returns the requested sources, each with its scopes. `only`: the id of the only authorization that is requested.
-/// Records that no consent covers have one source: that of their Patient's tag.
+/// Returns the requested sources, each with its scopes. `only` is the id of an authorization: if it is given, only the
+/// source of this authorization is returned. Records that no consent covers have one source: that of their Patient's
+/// tag.
 pub(super) fn chosen(
     service: &Service,
     access: &Access,
     named: &Named,
     only: Option<&str>,
 ) -> Result<Vec<Chosen>, Error> {
-    // For an application token, use the consent that covers the Patient, unless the request chooses an authorization.
+    // For an application token, use the consent that covers the Patient. If the request also names an authorization,
+    // use no consent: the request fails below.
     let full_consent = match (access.patients(), only, named.patients.as_slice()) {
         (Some(_), ..) => service.store.consents().full(&access.subject),
         (None, None, [patient]) => {
@@ -61,7 +63,7 @@ pub(super) fn chosen(
         .collect();
     match (chosen.is_empty(), only) {
         (false, _) => Ok(chosen),
-        // The id is not that of an authorization of this consent.
+        // The id is not that of an authorization whose source is shown, or there is no consent.
         (true, Some(only)) => Err(Error::Unknown(format!(
             "there is no patient authorization {only:?} here"
         ))),
@@ -112,8 +114,8 @@ fn of_consent(source: &consent::Source) -> Source {
     shown
 }
 
-/// Returns the scope of the requested Patient's own rows. An application's scope also has other people's Binaries,
-/// and a record may refer to them.
+/// Returns the scope of the requested Patient's own rows. An application's scope is too wide: it also has other
+/// people's Binaries, and a record may refer to them.
 fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     let Scope {
         application,

@@ -14,7 +14,7 @@ pub(super) struct Named {
     pub(super) scope: Arc<Scope>,
     /// The Patients' ids, at least one.
     pub(super) patients: Vec<String>,
-    /// `Patient/[id]` as the client sent it, for links. It may have the wildcard, which links may have, too.
+    /// `Patient/[id]` as the client sent it, for links. It may contain the wildcard, which is also valid in links.
     pub(super) path: String,
 }
 

@@ -6,7 +6,7 @@ use crate::patient::pdf::Stop;
 pub(super) struct Wanted(Stop);
 
 impl Wanted {
-    /// Returns the stop flag for the work, and its owner.
+    /// Returns a guard for the request, and the stop flag for the work. When the guard is dropped, it sets the flag.
     pub(super) fn begin() -> (Wanted, Stop) {
         let stop = Stop::default();
         (Wanted(stop.clone()), stop)

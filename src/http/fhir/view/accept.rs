@@ -20,7 +20,7 @@ struct Range {
 pub(in crate::http) struct Welcome {
     /// The weight: above 0, at most 1.
     pub(in crate::http) quality: f32,
-    /// The position in the header of the range that decided.
+    /// The position of the range that decided, among all ranges of the header.
     pub(in crate::http) place: usize,
 }
 

@@ -33,8 +33,9 @@ struct Desk {
     id: RequestId,
 }
 
-/// Returns a body with the rows, and text before and after them. Computes the text after them when the last row was
-/// computed. Holds the turn until then. Waits for the first rows, and returns an error if the view fails before them.
+/// Returns a body with the rows, and with the texts of `around` before and after them. Computes the text after the rows
+/// when the last row was computed. Holds the turn until then. Waits for the first rows. Returns an error if the view
+/// fails before them.
 pub(in crate::http) async fn stream(
     rows: Rows,
     stop: Stop,

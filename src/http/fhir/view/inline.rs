@@ -1,5 +1,5 @@
-//! Resources that a request brings, restricted like those of a lake: by type, by the person under whom an import
-//! would file them, and by their last update. No scope applies, because they are the client's own.
+//! Resources that a request brings, restricted like those of a lake: by type, by the person under whom an import would
+//! file them, and by their last update. No scope applies, because the resources are the client's own.
 //!
 //! A Bundle stands for its entries, one level deep, and references between them by `fullUrl` are resolved. A resource
 //! without `meta.lastUpdated` never counts as updated since a given time.

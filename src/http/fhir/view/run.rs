@@ -107,7 +107,7 @@ fn described(id: &'static str, view: &str) -> Operation {
         ])
 }
 
-/// The parts of a request without its body.
+/// The values that `$run` needs of a request, except its body.
 pub(in crate::http) struct Asked {
     service: Arc<Service>,
     caller: Caller,
@@ -202,8 +202,8 @@ impl Asked {
         let erasures = begin.service.lake.snapshot().erasures();
         let begun = begin.clone().response().await;
         let mut response = match begun {
-            // An erasure removed files of the snapshot before they were opened. A newer snapshot has their
-            // replacements.
+            // An erasure removed files of the snapshot before they were opened. So plan the view again: the lake now
+            // has replacements of these files.
             Err(Error::Internal(_)) if begin.service.lake.erased_since(erasures) => begin.response().await,
             begun => begun,
         }?;

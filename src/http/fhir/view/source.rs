@@ -74,7 +74,8 @@ impl Work {
             None => service.lake.snapshot(),
             Some(pin) => service.lake.snapshot_at(pin.snapshot).map_err(RunError::from)?,
         };
-        // A page begins at a number of resources, and the erasure of earlier resources would shift it.
+        // A page begins after a number of resources. The erasure of earlier resources would shift the page, so its link
+        // has expired.
         let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
         if counted.is_some_and(|pin| pin.erasures != snapshot.erasures()) {
             return Err(SearchError::Expired.into());
@@ -192,8 +193,8 @@ impl Plan<'_> {
     }
 }
 
-/// Returns the ids of the request's Patients: those it names, or the members of its Groups. If it has both, those in
-/// both. `None` for all.
+/// Returns the ids of the request's Patients: those that it names, or the members of its Groups. If the request names
+/// Patients and Groups, returns only ids that are among both. `None` if it names neither: then all are included.
 fn patients(
     request: &RunRequest,
     access: &Access,
@@ -252,7 +253,7 @@ fn members_of(group: &[u8], now: i64) -> Result<Vec<String>, Error> {
     Ok(current.filter_map(patient).collect())
 }
 
-/// Whether a Period contains a moment. A bound that is missing or invalid counts as open.
+/// Whether a Period contains a moment. A bound that is missing or invalid sets no limit.
 fn is_within(period: &serde_json::Value, moment: i64) -> bool {
     let bound = |name: &str| Temporal::date_time(period[name].as_str()?).ok();
     bound("start").is_none_or(|start| start.start <= moment) && bound("end").is_none_or(|end| moment < end.end)

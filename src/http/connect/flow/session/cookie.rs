@@ -37,9 +37,9 @@ pub(in crate::http::connect) fn cleared(service: &Service, name: &str, framed: b
     written(full(name, service.is_encrypted()), "", framed, secure, Duration::ZERO)
 }
 
-/// Whether a cookie gets the attribute `Secure`. It does not at plain HTTP loopback addresses, because Safari and
-/// scripts would drop it there, and the traffic does not leave the machine. A frame's cookie always needs the
-/// attribute.
+/// Whether a cookie gets the attribute `Secure`. At plain HTTP loopback addresses it does not get it: Safari and
+/// scripted clients would drop the cookie there, and the traffic does not leave the machine. A frame's cookie always
+/// needs the attribute.
 fn is_secure(service: &Service, framed: bool) -> bool {
     framed || service.is_encrypted() || !is_loopback(&service.base_url)
 }

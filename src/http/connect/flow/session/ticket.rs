@@ -1,5 +1,6 @@
-//! The ticket with which a frame opens a window. It contains, encrypted, the session's key and its turn (a counter of
-//! its changes) when the frame was rendered. It opens only one window, because opening it advances the turn.
+//! The ticket with which a frame opens a window. It contains, encrypted, the session's key and turn. The turn is a
+//! counter of the session's changes, with its value when the frame was rendered. A ticket opens only one window,
+//! because opening the window advances the turn.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +9,7 @@ use crate::consent::{Error, SessionKey, Store};
 
 const PURPOSE: &str = "window";
 
-/// Creates the ticket for a frame that shows this turn.
+/// Creates the ticket for a frame that is rendered at this turn of the session.
 pub(in crate::http::connect) fn made(store: &Store, key: SessionKey, turn: u64) -> Result<String, Error> {
     let plain = format!("{}.{turn}", key.text());
     Ok(URL_SAFE_NO_PAD.encode(store.seal(PURPOSE, plain.as_bytes())?))

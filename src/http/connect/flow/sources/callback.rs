@@ -1,8 +1,8 @@
-//! Handles the callbacks to which sources and identity providers redirect the patient. Each source has its own
-//! callback URL.
+//! Handles the callbacks to which sources and identity providers redirect the patient. Each source has its own callback
+//! URL.
 //!
-//! Each callback counts once. It must arrive in the browser that left for the source, and at the URL of the source to
-//! which that browser was sent.
+//! Each callback is accepted only once. It must arrive in the browser that left for the source, and at the URL of the
+//! source to which that browser was sent.
 
 use std::sync::Arc;
 
@@ -119,11 +119,12 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     if !own && !is_window_of(service, headers, &flow) {
         return Err(notice::stray(service, t));
     }
-    // A frame never goes to a source itself: it opens a window. If the embedding page is on the service's own site,
-    // the window also has the frame's cookie. So the cookie does not tell whether this is the window.
+    // A frame never goes to a source itself: it opens a window. So if the session is shown in a frame, this request
+    // comes from the window. The cookie does not tell this: the window also has the frame's cookie if the embedding
+    // page is on the service's own site.
     let in_window = flow.request.display == Display::Frame;
     if own && !flow.progress.told {
-        // If the session has timed out in the meantime, the response tells its application.
+        // If the session has timed out in the meantime, `visit` fails with the response that tells its application.
         visit(service, headers).await?;
     }
     Ok(Back {
@@ -141,11 +142,11 @@ fn is_window_of(service: &Service, headers: &HeaderMap, flow: &Flow) -> bool {
     digest.is_some() && digest == flow.progress.window && flow.request.display == Display::Frame
 }
 
-/// The result of looking up an attempt: one departure to a source or an identity provider.
+/// The result of looking up an attempt. An attempt is one departure to a source or an identity provider.
 enum Taken {
-    /// The attempt is answered now, for the first time.
+    /// This callback is the first answer to the attempt.
     Up(Box<(Flow, Attempt)>),
-    /// This session has handled the attempt already: the patient loaded the page again.
+    /// This session has handled the attempt already, because the patient loaded the page again.
     Before,
     /// The attempt is over, or belongs to another session or another source.
     Not,
@@ -196,7 +197,8 @@ async fn source_answered(
     let (Some(endpoint), Some(id)) = (found.map_err(Error::internal)?, attempt.authorization.clone()) else {
         return Ok(None);
     };
-    // If the patient has moved on in the meantime, the authorization does not wait for this callback any more.
+    // If the patient has moved on in the meantime, the authorization does not wait for this callback any more. Then
+    // show the session's current page.
     let awaited = |one: &&Authorization| one.id == id && one.state == AuthorizationState::Authorizing;
     let Some(authorization) = flow.authorizations.iter().find(awaited).cloned() else {
         return Ok(Some(to_session(service)));

@@ -97,7 +97,8 @@ fn known(
         let Some(endpoint) = endpoint.filter(|endpoint| endpoint.status != EndpointStatus::Unavailable) else {
             continue;
         };
-        // An authorization covers one Patient of an endpoint, so of several, use the first one.
+        // An authorization covers one Patient of an endpoint. So if several facilities have the same endpoint, use the
+        // first one.
         if !places.iter().any(|place| place.endpoint == endpoint.id) {
             places.push(RecordLocation {
                 endpoint: endpoint.id,

@@ -138,8 +138,8 @@ pub(in crate::http::connect) async fn configuration(
     Ok(kept.and_then(|text| serde_json::from_str(text).ok()).ok_or(error))
 }
 
-/// Whether the source's CapabilityStatement shows that its records cannot be read. Fetches it if it is not stored.
-/// `false` if the source does not return one.
+/// Whether the source's CapabilityStatement shows that its records cannot be read. Fetches the statement if it is not
+/// stored. `false` if the source does not return one.
 async fn is_unreadable(service: &Arc<Service>, endpoint: &Endpoint) -> Result<bool, Error> {
     let id = endpoint.id.clone();
     let known = stored(service, move |service| service.store.dialects().get(&id));

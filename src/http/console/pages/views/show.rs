@@ -104,8 +104,8 @@ struct Over<'a> {
     next: Option<String>,
 }
 
-/// Shows the page for a form that was sent after the session had ended. It keeps the definition, and links to
-/// sign-in, after which the definition opens.
+/// Answers a form that was sent after the session had ended. The page keeps the definition and links to sign-in. If the
+/// definition is short enough for a link, it opens after sign-in.
 async fn over(service: &Arc<Service>, path: &str, headers: &HeaderMap, sent: Body) -> Response {
     let frame = Frame::outside(service);
     match Fields::of_body(service, headers, sent).await {
