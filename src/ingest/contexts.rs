@@ -2,7 +2,7 @@
 //! rules apply to the Binary. The Binary gets the owner and the patient of that resource, which may be in the input or
 //! in the lake.
 //!
-//! Such a Binary waits for the end of the input. Then the import looks up all these resources at once.
+//! Such a Binary waits for the end of the input. Then the import looks up the resources of all these Binaries at once.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use super::rows::block::{Block, Entry};
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::APPLICATION_ONLY;
 
-/// The types whose filings an import with rules remembers while it reads: a Binary's `securityContext` may refer to one
-/// of their resources. Such an import cannot search its input later.
+/// An import with rules remembers the filings of resources of these types while it reads, because it cannot search its
+/// input later. The `securityContext` of a Binary may refer to such a resource.
 const NOTED: [&str; 10] = [
     "CarePlan",
     "Communication",
@@ -89,7 +89,8 @@ impl Contexts {
             .extend(others.filed.iter().map(|(key, filed)| (*key, filed.clone())));
     }
 
-    /// Returns the filing of a resource. If it is unknown, only the application sees the Binary.
+    /// Returns the filing of a resource to which a Binary belongs. If this filing is unknown, returns one under which
+    /// only the application sees the Binary.
     pub(super) fn of(&self, type_id: TypeId, id: &str) -> Filed {
         let found = self.filed.get(&self.keys.identity(type_id, id)).cloned();
         found.unwrap_or(Filed {

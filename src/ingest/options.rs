@@ -15,8 +15,8 @@ const MAX_THREADS: usize = 8;
 /// is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// If the resources that wait to be written reach this number of bytes, they are written until a third of it is
-    /// left. With rules, this number of further bytes may wait in memory for the rules.
+    /// When the resources that wait to be written reach this number of bytes, they are written until a third of this
+    /// number remains. With rules, further resources wait in memory for the rules, up to the same number of bytes.
     pub buffer: usize,
     /// The maximum number of keys in the index of identifiers, for conditional references, over all types. An
     /// identifier has two keys. A key takes about 100 bytes.

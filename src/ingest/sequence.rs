@@ -34,11 +34,11 @@ use crate::fhir::TypeId;
 /// What happens to finished resources.
 #[derive(Debug)]
 pub(super) enum Sink {
-    /// They are written later.
+    /// Finished resources are collected here and written later.
     Buffer(Buffer),
-    /// Only their owners are stored.
+    /// Only the owners of finished resources are stored.
     Survey(Survey),
-    /// They go to the rules. The caller takes them by [`Sequence::ready`].
+    /// Finished resources go to the rules. The caller takes the resources by [`Sequence::ready`].
     Rules(Vec<Block>),
 }
 
@@ -54,18 +54,18 @@ pub(super) struct Sequence {
     pub(super) summary: Summary,
     normalizer: Normalizer,
     owners: Arc<Owners>,
-    /// The filings of resources to which Binaries may belong. Used only with rules, because then no row is written
-    /// before the end of the input.
+    /// The filings of resources to which Binaries may belong. They are used only with rules: no row is written before
+    /// the end of the input then, so the filings cannot be looked up in files.
     contexts: Contexts,
 }
 
 /// Which resources [`Sequence::file`] adds to a block. All waiting resources are processed in the first round and, if
 /// necessary, in a second one.
 enum Round<'r> {
-    /// Those whose owner does not depend on another resource. For the others, it collects the resources that they
-    /// depend on.
+    /// Adds resources whose owner does not depend on another resource. Collects the resources on which the owners of
+    /// all other waiting resources depend.
     First(&'r mut Wanted),
-    /// Those whose owner depends on another resource. The value has the filings of those other resources.
+    /// Adds resources whose owner depends on another resource. The value has the filings of these other resources.
     Second(&'r Contexts),
 }
 
@@ -232,8 +232,8 @@ impl Sequence {
         Ok(admitted)
     }
 
-    /// Finds the targets of a resource's open references. If one is still open, or if another resource may decide the
-    /// owner, the resource waits for the end of the input, and this returns `None`.
+    /// Finds the targets of the references in `waits`. If a target is not known yet, or if another resource may decide
+    /// the owner, the resource waits for the end of the input, and this returns `None`.
     fn settle(&mut self, resource: &Held, place: &InputPosition) -> Result<Option<Links>, IngestError> {
         let mut links = Links::default();
         for wait in &resource.waits {
@@ -249,8 +249,8 @@ impl Sequence {
         if links.settled.len() == waits.len() && !resource.stands_for_another {
             return Ok(Some(links));
         }
-        // The links of the resource's Bundle are not available at the end of the input, so the targets that are known
-        // replace their references now.
+        // The links of the resource's Bundle are not available at the end of the input. So write the targets that are
+        // known now into the text.
         let text = self.rewritten(resource, &links);
         let late = LateResource {
             type_id: resource.type_id,
@@ -276,8 +276,8 @@ impl Sequence {
         }
     }
 
-    /// Normalizes a resource again with the targets of its references, and adds it to a block if its filing is due in
-    /// this round.
+    /// Normalizes a resource again with the targets of its references. Adds it to a block if this round handles
+    /// resources with its kind of filing.
     fn file(
         &mut self,
         text: &[u8],

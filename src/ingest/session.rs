@@ -124,7 +124,7 @@ struct Context {
 }
 
 impl<'w> Session<'w> {
-    /// Begins an import that neither rewrites ids nor applies rules. [`import`] does both.
+    /// Begins an import that neither rewrites ids nor applies rules. [`import`] does both if the options ask for it.
     pub fn begin(writer: &'w mut LakeWriter, options: Options) -> Result<Self, IngestError> {
         Session::begin_as(writer, options, None)
     }
@@ -269,8 +269,8 @@ impl<'w> Session<'w> {
         Ok(())
     }
 
-    /// Prepares the session for rules, if there are any: they get the input sorted by owners. They do not see the
-    /// resources in `unfit`.
+    /// Prepares the session for rules, if there are any: it gathers the input, sorted by owners. The rules do not see
+    /// the resources in `unfit`.
     fn gather(&mut self, unfit: Unfit) {
         if self.options.normalize.is_none() {
             return;

@@ -9,14 +9,15 @@ use crate::normalize::Report;
 /// The maximum number of refusals in a summary. Further ones are only counted.
 pub const REFUSALS_KEPT: usize = 100;
 
-/// The counts of one type. `read` is the sum of the others.
+/// The counts of one type. `read` is the sum of the other counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Resources in the input. With rules, also generated resources and rows of the lake that rules changed.
     pub read: u64,
     /// Resources that were written, as a new resource or as a new version.
     pub stored: u64,
-    /// Resources that are equal to the existing row, or that a conditional create did not need.
+    /// Resources that are equal to the existing row, or that were not created because a conditional create found a
+    /// match.
     pub unchanged: u64,
     /// Resources that a later version in the same input replaced.
     pub replaced: u64,
@@ -35,8 +36,7 @@ pub struct Summary {
     pub refusals: Vec<Refusal>,
     /// The number of all refusals.
     pub refused: u64,
-    /// The number of Bundle entries without a resource to store: deletions, searches, outcomes, and entries without a
-    /// resource.
+    /// The number of Bundle entries that were left out: deletions, searches, outcomes, and entries without a resource.
     pub left_out: u64,
     /// The number of references to entries of a Bundle, and of conditional references, that did not lead to exactly one
     /// resource. They are stored unchanged.

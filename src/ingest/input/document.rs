@@ -54,7 +54,7 @@ pub(in crate::ingest) struct Held {
     pub(in crate::ingest) waits: Vec<Wait>,
     pub(in crate::ingest) identifiers: Vec<Key>,
     pub(in crate::ingest) on_match: Option<OnMatch>,
-    /// Whether another resource may decide its owner. That resource may come later.
+    /// Whether another resource may decide the owner of this one. The other resource may come later in the input.
     pub(in crate::ingest) stands_for_another: bool,
 }
 
@@ -380,7 +380,7 @@ impl Batch {
     }
 }
 
-/// Returns the id in `urn:uuid:…` or at the end of another address, if R4 allows it.
+/// Returns the id in `urn:uuid:…` or at the end of another address. Returns `None` if it is no valid id in R4.
 fn id_of_address(address: &str) -> Option<String> {
     let id = address
         .strip_prefix("urn:uuid:")

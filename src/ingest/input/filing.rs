@@ -7,11 +7,11 @@
 //!
 //! There are three results:
 //!
-//! * All of them that lead to a person are relative references to one Patient. The resource belongs to that Patient.
-//! * They lead to several Patients, or to a person whose Patient is unknown, for example by an absolute URL. Only the
-//!   application sees the resource.
-//! * They lead to no person. The resource is shared. But a Binary whose `securityContext` refers to another resource
-//!   gets the owner of that resource.
+//! * All references to people are relative references to the same Patient. The resource belongs to that Patient.
+//! * There are references to several Patients, or to a person whose Patient is unknown, for example by an absolute URL.
+//!   Only the application sees the resource.
+//! * There are no references to people. The resource is shared. But a Binary whose `securityContext` refers to another
+//!   resource gets the owner of that resource.
 //!
 //! `lake::owners::owner` computes owner numbers.
 
@@ -30,14 +30,14 @@ const CONTEXT: &str = "securityContext";
 /// The result of filing a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Filing {
-    /// It belongs to the Patient with this id.
+    /// The resource belongs to the Patient with this id.
     Person(String),
-    /// It is a Binary that gets the owner of this resource.
+    /// The resource is a Binary that gets the owner of the resource with this type and id.
     As(TypeId, String),
-    /// It refers to several Patients, or to a person whose Patient is unknown. Only the application sees it, and no
-    /// patient.
+    /// The resource refers to several Patients, or to a person whose Patient is unknown. Only the application sees it,
+    /// and no patient.
     ApplicationOnly,
-    /// It refers to no person.
+    /// The resource refers to no person.
     Shared,
 }
 
@@ -73,8 +73,8 @@ fn context(type_id: TypeId, root: Value<'_>) -> Option<Value<'_>> {
     root.get(name)?.get("reference")
 }
 
-/// Whether another resource may decide the owner of this one: it belongs to no person by its own references, and has a
-/// `securityContext`.
+/// Whether another resource may decide the owner of this one. This is so if the resource belongs to no person by its
+/// own references, and has a `securityContext`.
 pub(in crate::ingest) fn stands_for_another(type_id: TypeId, root: Value<'_>, filing: &Filing) -> bool {
     !matches!(filing, Filing::Person(_)) && context(type_id, root).is_some()
 }
@@ -113,8 +113,9 @@ pub(in crate::ingest) fn texts_of_people(
     });
 }
 
-/// Returns the id of the Patient under which an import would file the resource. Returns `None` if there is none, or if
-/// another resource decides. `resolved` returns the resolved form of a Reference's `reference` value.
+/// Returns the id of the Patient under which an import would file the resource. Returns `None` if there is no such
+/// Patient, or if another resource decides the owner. `resolved` returns the resolved form of a Reference's `reference`
+/// value.
 pub fn patient_of(type_id: TypeId, root: Value<'_>, resolved: &dyn Fn(Value<'_>) -> Option<String>) -> Option<String> {
     let id = root.get_str("id").unwrap_or_default();
     match file_under(type_id, &id, root, resolved) {
@@ -256,8 +257,8 @@ impl Named {
     }
 }
 
-/// Returns the person that a Reference refers to. `about` is true for the root elements such as `subject`. If such a
-/// reference does not show the type of its target, it counts as a reference to an unknown person.
+/// Returns the person that a Reference refers to. `about` is true for a Reference in a root element such as `subject`.
+/// Such a Reference counts as one to an unknown person if it does not show the type of its target.
 fn whom(reference: Value<'_>, root: Value<'_>, resolved: &Resolved<'_>, about: bool) -> Whom {
     let presumed = || match reference.get_str("type").as_deref() {
         Some("Patient" | "http://hl7.org/fhir/StructureDefinition/Patient") => Whom::SomePerson,

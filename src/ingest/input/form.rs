@@ -30,8 +30,9 @@ pub(in crate::ingest) fn is_closed(text: &[u8]) -> bool {
 ///
 /// In a single document, an object follows `[`, `,` or `:`. So a line that is a whole object and follows anything else
 /// starts a new document. A damaged single document that lacks commas may have such lines, too. But most of its lines
-/// begin with a property or a closing bracket. Unless `whole` says that the text goes to the end of the file, its
-/// unfinished last line is ignored.
+/// begin with a property or a closing bracket.
+///
+/// `whole` is true if the text goes to the end of the file. If it is not, the last line is unfinished and is ignored.
 pub(in crate::ingest) fn has_lines(text: &[u8], whole: bool) -> bool {
     let text = match memchr::memrchr(b'\n', text) {
         Some(end) if !whole => &text[..end],

@@ -35,7 +35,7 @@ pub(in crate::ingest) struct Normalized {
     pub(in crate::ingest) source_id: String,
     pub(in crate::ingest) splice: Splice,
     pub(in crate::ingest) filing: Filing,
-    /// Whether another resource may decide its owner.
+    /// Whether another resource may decide the owner of this one.
     pub(in crate::ingest) stands_for_another: bool,
     pub(in crate::ingest) shared_refs: Vec<String>,
     pub(in crate::ingest) waits: Vec<Wait>,
@@ -156,7 +156,7 @@ impl Normalizer {
         {
             return Err(reject(Reason::OtherPerson));
         }
-        // All rows of a sync have the consent's owner.
+        // All rows of a sync have the consent's owner, so no other resource decides it.
         let stands_for_another = self.naming().is_none() && stands_for_another(type_id, root, &filing);
         let id = self.stored_id(type_id, &source_id);
         let splice = match self.rewrite.clone().as_deref().and_then(Rewrite::naming) {
@@ -208,10 +208,11 @@ impl Normalizer {
         other && !own
     }
 
-    /// Resolves every `reference` property with a string value in a JSON value and below it. For imports it skips the
-    /// properties that are no Reference in R4: those of resources (DetectedIssue), of Expressions, which always have a
-    /// `language`, and of Immunization's `education`. A test checks these against R4. For syncs it skips none, so that
-    /// no neighbouring property can hide the id of another person's record.
+    /// Resolves every `reference` property with a string value in a JSON value and below it. For imports, it skips a
+    /// `reference` property that is no Reference in R4. Such a property is in a resource itself (DetectedIssue), in an
+    /// Expression (which always has a `language`), or in Immunization's `education`. A test compares this list with R4.
+    /// For syncs, it skips none, because otherwise a neighbouring property could hide the id of another person's
+    /// record.
     fn references(&mut self, value: Value<'_>, property: &str, links: &Links, found: &mut Found) {
         if value.is_array() {
             for item in value.items().filter(|item| item.is_object()) {
@@ -270,7 +271,7 @@ impl Normalizer {
                     .push(format!("{name}/{}", new_id.as_deref().unwrap_or(id)));
             }
             written = new_id.map(|new_id| match version {
-                // A source's version numbers differ from ours.
+                // A synced reference loses its version, because the source's version numbers differ from ours.
                 Some(version) if self.naming().is_none() => format!("{name}/{new_id}/_history/{version}"),
                 _ => format!("{name}/{new_id}"),
             });
@@ -449,7 +450,7 @@ mod tests {
         text
     }
 
-    /// The name of the parent property, or a neighbour, shows which `reference` properties are no References.
+    /// The parent property's name, or a neighbouring property, shows which `reference` properties are no References.
     #[test]
     fn other_texts_named_reference_are_told_apart() {
         let is_text = |type_id| {

@@ -35,7 +35,7 @@ impl Spare {
     }
 }
 
-/// The text: the first `filled` bytes of initialized memory.
+/// A text that was read: the first `filled` bytes of `bytes`. All of `bytes` is initialized memory.
 #[derive(Debug, Default)]
 pub(in crate::ingest) struct Pending {
     bytes: Vec<u8>,

@@ -23,7 +23,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub struct Piece {
     /// The file of the piece.
     pub file: Arc<Path>,
-    /// The number of its first line, from 1.
+    /// The number of the piece's first line, from 1.
     pub first_line: u64,
     /// The text of the piece.
     pub text: Text,
@@ -358,8 +358,8 @@ impl Reading {
     }
 
     fn document(&mut self) -> io::Result<Next> {
-        // The text that was read so far usually has enough lines to decide. It has not if it is damaged, or if one long
-        // line fills it.
+        // The text that was read so far usually has enough lines to decide. Otherwise it is damaged, or one long line
+        // fills it. Then more is read before the decision.
         if has_lines(self.pending.text(), self.ended) {
             return self.lines();
         }
@@ -402,7 +402,7 @@ impl Reading {
         Ok(Next::Piece(Text::Lines(text), first_line))
     }
 
-    /// Skips a line that is too large, at the beginning of `pending`. Its end has not been read yet.
+    /// Skips the line at the beginning of `pending`, which is too large. The end of this line has not been read yet.
     fn skip_line(&mut self) -> io::Result<Next> {
         let refused = self.line;
         self.line += 1;
@@ -411,7 +411,7 @@ impl Reading {
             let ended = self.fill(PIECE)?;
             if let Some(at) = memchr::memchr(b'\n', self.pending.text()) {
                 self.pending.forget(at + 1);
-                // Even if the file has ended, later calls return the rest of `pending`.
+                // Later calls return the rest of `pending`, even if the file has ended.
                 return Ok(Next::Refused(Reason::TooLarge, refused));
             }
             if ended {

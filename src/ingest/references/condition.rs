@@ -9,19 +9,19 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::fhir::{TypeId, facts};
 
-/// A condition on resources of one type. A resource matches if it has one key of each group and, if `ids` is set, one
-/// of these ids.
+/// A condition on resources of one type. A resource matches if it has at least one key of each group and, if `ids` is
+/// set, one of these ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ingest) struct Condition {
     pub(in crate::ingest) type_id: TypeId,
-    /// The keys of each `identifier` parameter: one for each of its values, which a comma separates.
+    /// One group for each `identifier` parameter. It has a key for each of the parameter's comma-separated values.
     pub(in crate::ingest) groups: Vec<Vec<Key>>,
-    /// The ids that all `_id` parameters allow, if there are any.
+    /// The ids that all `_id` parameters allow. `None` without such a parameter.
     pub(in crate::ingest) ids: Option<Vec<String>>,
 }
 
-/// A hash of an identifier of a resource of some type, under the session's secret. It has 128 bits, so collisions can
-/// be ignored.
+/// A hash of a resource type and an identifier of such a resource, under the import's secret. It has 128 bits, so
+/// collisions can be ignored.
 pub(in crate::ingest) type Key = u128;
 
 /// Computes [`Key`]s and other hashes, under a random secret.

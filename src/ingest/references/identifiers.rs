@@ -48,11 +48,11 @@ struct OfType {
     ids: Vec<Box<str>>,
     known: FxHashMap<Box<str>, u32>,
     by_key: FxHashMap<Key, Holders>,
-    /// The number of pairs of an identifier and a resource that carries it.
+    /// The number of pairs of a key and a resource that carries it.
     count: usize,
 }
 
-/// The resources that carry an identifier, as indices into the ids.
+/// The resources that carry an identifier, as indices into `OfType::ids`.
 #[derive(Debug)]
 enum Holders {
     One(u32),
@@ -72,8 +72,8 @@ impl Identifiers {
         }
     }
 
-    /// Creates an index of at most `capacity` pairs of a key and a resource in memory. The others go to a temporary
-    /// file in the folder.
+    /// Creates an index of at most `capacity` pairs of a key and a resource in memory. The dropped pairs go to a
+    /// temporary file in the folder.
     pub(in crate::ingest) fn with_overflow(capacity: usize, folder: &Path) -> Self {
         Self {
             overflow: Some(Overflow::new(folder)),
@@ -184,7 +184,8 @@ impl Identifiers {
                     .map(id),
             ),
             None => {
-                // Begin with the identifiers that the fewest resources carry, because very many may carry one.
+                // Begin with the group of keys that the fewest resources carry, because very many resources may carry a
+                // key.
                 let fewest = condition
                     .groups
                     .iter()
@@ -219,7 +220,7 @@ impl Identifiers {
     }
 }
 
-/// Returns the only id among these. An id may repeat. Stops at the second different id.
+/// Returns the match for these ids. An id may occur several times. Stops at the second different id.
 fn one_of<'i>(ids: impl Iterator<Item = &'i str>) -> Match {
     let mut found: Option<&str> = None;
     for id in ids {
@@ -239,7 +240,7 @@ impl OfType {
 }
 
 impl Holders {
-    /// Adds a resource. Returns whether it is a new one.
+    /// Adds a resource. Returns `false` if it is there already.
     fn add(&mut self, place: u32) -> bool {
         match self {
             Holders::One(held) if *held == place => false,

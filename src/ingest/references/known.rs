@@ -78,7 +78,7 @@ pub(in crate::ingest) struct KnownRow {
     pub(in crate::ingest) digest: [u8; 16],
 }
 
-/// An open data file.
+/// A data file that is being read.
 pub(in crate::ingest) struct Opened<'p> {
     path: &'p Path,
     file: CheckedFile,
@@ -92,8 +92,8 @@ impl<'p> Opened<'p> {
         Ok(Self { path, file, metadata })
     }
 
-    /// Finds the application's rows with an id in `wanted`. Calls `found` for each with the number of its id in
-    /// `wanted`, and with the row.
+    /// Finds the application's rows with an id in `wanted`. Calls `found` for each row, with the number that `wanted`
+    /// has for its id, and with the row.
     pub(in crate::ingest) fn find(
         &self,
         application: &str,
@@ -220,7 +220,7 @@ impl<'p> Opened<'p> {
         Ok(())
     }
 
-    /// Whether a row group may have a row with one of the ids, by its bloom filter. Without a filter it may.
+    /// Whether a row group may have a row with one of the ids, by its bloom filter. Returns `true` if it has no filter.
     fn may_hold(&self, group: usize, wanted: &FxHashMap<&str, u32>) -> Result<bool, IngestError> {
         let row_group = self.metadata.metadata().row_group(group);
         let Some(id) = row_group

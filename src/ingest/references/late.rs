@@ -99,8 +99,8 @@ impl Late {
         self.waiting.is_empty()
     }
 
-    /// Reads the waiting resources in order. The flag is true if no later version of the resource has occurred. It can
-    /// be called several times.
+    /// Reads the waiting resources in order. The flag is true if no later version of the resource has occurred. This
+    /// function can be called several times.
     pub(in crate::ingest) fn read(&self) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
         let rest = io::Cursor::new(self.memory.clone());
         let mut reader: Box<dyn Read> = match &self.spilled {

@@ -16,7 +16,7 @@ use crate::lake::{DataFile, Mode, Snapshot, deletes};
 #[derive(Clone, Debug)]
 pub(in crate::ingest) struct Library {
     base: Arc<Snapshot>,
-    /// The keys that open the files.
+    /// The keys that decrypt sealed files.
     sealing: crate::lake::Keys,
     mode: Mode,
     application: String,
@@ -165,7 +165,7 @@ impl Library {
     }
 }
 
-/// Returns the positions of the rows of a data file that its snapshot deletes.
+/// Returns the positions of a data file's deleted rows, as its delete file lists them.
 pub(in crate::ingest) fn deleted_rows(file: &DataFile, sealing: &crate::lake::Keys) -> Result<Rows, IngestError> {
     Ok(match &file.deletes {
         Some(deletes) => deletes::read(&deletes.path, sealing)?.into_iter().collect(),

@@ -23,9 +23,9 @@ pub(in crate::ingest) struct Survey {
 /// Computes the new ids of resources.
 #[derive(Debug)]
 pub(in crate::ingest) enum Rewrite {
-    /// For an import, after a survey.
+    /// The new ids of an import. A survey has read its input before.
     Surveyed(Survey),
-    /// For a sync.
+    /// The new ids of a sync.
     Synced(Naming),
 }
 

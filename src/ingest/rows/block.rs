@@ -95,7 +95,7 @@ pub(in crate::ingest) struct Content<'a> {
 #[derive(Clone, Copy)]
 pub(in crate::ingest) enum SharedRefs<'a> {
     List(&'a [String]),
-    /// One per line.
+    /// One reference per line.
     Lines(&'a str),
 }
 

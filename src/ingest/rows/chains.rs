@@ -43,7 +43,8 @@ pub(in crate::ingest) struct Present {
 /// What happens to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ingest) enum Outcome {
-    /// Its last content is stored as this version, and an existing row is deleted.
+    /// The chain's last content is stored as this version. If there is an existing row with the chain's id, it is
+    /// deleted.
     Store(i64),
     /// The existing row stays, and nothing is stored.
     Keep,
@@ -77,7 +78,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
                 chain.changes += i64::from(changed);
                 chain.same += u64::from(!changed);
                 chain.last_digest = content.digest;
-                // If the content is equal, the first occurrence is as good as the last.
+                // Keep the first occurrence if the contents are equal.
                 if changed {
                     chain.last = place;
                 }

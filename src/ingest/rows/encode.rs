@@ -20,7 +20,7 @@ use crate::lake::{LakeError, Mode, Transaction, WrittenFile};
 pub(in crate::ingest) struct Target {
     pub(in crate::ingest) mode: Mode,
     pub(in crate::ingest) application: String,
-    /// The time of the import in microseconds since 1970. The next field has it in FHIR's form.
+    /// The time of the import in microseconds since 1970. `last_updated_text` has this time in FHIR's form.
     pub(in crate::ingest) last_updated: i64,
     pub(in crate::ingest) last_updated_text: String,
 }

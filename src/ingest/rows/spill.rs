@@ -28,7 +28,7 @@ struct State {
 /// The bytes of one call of [`Spill::add`].
 #[derive(Clone, Debug)]
 struct Part {
-    /// The number of bytes before it in the bin.
+    /// The number of bytes before this part in the bin.
     start: u64,
     length: usize,
     place: Location,

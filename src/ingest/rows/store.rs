@@ -31,7 +31,8 @@ const FILE_ROWS: usize = 32_768;
 /// The maximum number of bytes of the resources that all threads encode at the same time. Their columns take about
 /// three times as much memory.
 const IN_THE_MAKING: usize = 64 << 20;
-/// The minimum number of bytes of resources in a file that is made smaller only to use more cores.
+/// When rows are divided into more files to use more cores, each file gets at least about this number of bytes of
+/// resources.
 const MIN_BYTES: usize = 4 << 20;
 
 /// Writes the rows of an import, and commits them.
@@ -135,7 +136,8 @@ impl<'w> Store<'w> {
         Ok(())
     }
 
-    /// Adds the bytes of a Binary. If the lake has the same bytes already, it only updates what the next sync compares.
+    /// Adds the bytes of a Binary. If the lake already has the same bytes, it only updates the attachment's `origin`,
+    /// which the next sync compares.
     pub(in crate::ingest) fn attach(
         &mut self,
         synced: &Synced,
@@ -236,7 +238,7 @@ impl<'w> Store<'w> {
         Ok((order.into_iter().map(|(_, _, row)| row).collect(), nothing_new))
     }
 
-    /// Plans the resources again whose last content does not fit into a table. An earlier occurrence may fit.
+    /// Plans again each resource whose last content does not fit into a table, because an earlier occurrence may fit.
     fn plan_without(
         &mut self,
         type_id: TypeId,
@@ -257,7 +259,7 @@ impl<'w> Store<'w> {
         let ids: FxHashSet<&str> = without.iter().map(|(id, _)| *id).collect();
         let mut again = chains(blocks, &without);
         again.retain(|chain| ids.contains(content(&chain.last).0));
-        // The first plan has already counted the unchanged occurrences.
+        // Ignore the number of unchanged occurrences, because the first plan has already counted them.
         Ok(self.plan(type_id, blocks, &again, summary)?.0)
     }
 
@@ -311,7 +313,8 @@ impl<'w> Store<'w> {
             .map_or(0, |table| table.files[at as usize].id)
     }
 
-    /// Removes the existing row that a newer version replaces.
+    /// Deletes the existing row that a newer version replaces: this import's own row or, if it has written none, the
+    /// lake's row.
     fn supersede(&mut self, type_id: TypeId, present: &Present, summary: &mut Summary) {
         if present.pending.is_some() {
             self.drop_pending(type_id, present, summary);
@@ -329,7 +332,7 @@ impl<'w> Store<'w> {
         }
     }
 
-    /// Divides sorted rows into jobs, one for each file. There are few, but enough to keep the cores busy.
+    /// Divides sorted rows into jobs, one for each file. Makes few jobs, but enough to keep the cores busy.
     fn cut<'b>(&self, type_id: TypeId, blocks: &'b [Block], rows: Vec<Row>, jobs: &mut Vec<Job<'b>>) {
         let size = |row: &Row| {
             let block = &blocks[row.chain.0 as usize];
@@ -398,8 +401,8 @@ impl<'w> Store<'w> {
 }
 
 impl Store<'_> {
-    /// Rewrites a file of this import without its replaced rows, and removes the old file. Returns `None` if no row is
-    /// left.
+    /// Rewrites a file of this import without its replaced rows, and removes the old file. Returns `None` if no row
+    /// remains.
     fn without_dropped(&mut self, type_id: TypeId, pending: &Pending) -> Result<Option<WrittenFile>, IngestError> {
         let old = &pending.file.path;
         let failed = |source| LakeError::Parquet {

@@ -2,7 +2,7 @@
 
 use crate::fhir::{TypeId, facts};
 
-/// The names of these types.
+/// The names of the types whose records rules look up.
 const ASKED: [&str; 5] = [
     "Location",
     "Medication",

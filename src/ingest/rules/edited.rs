@@ -43,7 +43,7 @@ impl Editor {
         }
     }
 
-    /// Computes the changes of a record: edits, or its whole new text in `edited`.
+    /// Computes the changes of a record: as edits in `edits`, or as the whole new text in `edited`.
     fn plan(&mut self, unit: &Unit, record: &Record<'_>, codes: &dyn Codes) -> Rewrite {
         let Editor {
             edits, edited, report, ..
@@ -154,8 +154,8 @@ pub(super) const BEHIND_INPUT: u64 = u64::MAX;
 
 /// The file number of rows that are not from the input.
 const NO_FILE: u32 = u32::MAX;
-/// A block's capacity in bytes of text. When it is full, a new block begins. A block that grew would be copied into
-/// pages that the system must clear first.
+/// A block's capacity in bytes of text. When a block is full, a new block begins. Blocks do not grow, because growing
+/// would copy a block into pages that the system must clear first.
 const ROOM: usize = 128 << 10;
 
 impl Blocks {

@@ -49,8 +49,8 @@ pub(in crate::ingest) struct Gathered {
     identities: Spill,
     shared: Mutex<Shared>,
     files: Mutex<Files>,
-    /// Records that do not fit into a table. They are gathered, so that writing them refuses them again. The rules do
-    /// not see them.
+    /// Records that do not fit into a table. They are gathered like all records, so that the attempt to write them
+    /// refuses them again. But the rules do not see them.
     unfit: Unfit,
 }
 
@@ -369,7 +369,7 @@ mod tests {
             });
             block
         };
-        // The pieces of the input are finished in any order.
+        // The pieces of the input may be finished in any order.
         for (id, owner, ordinal) in [
             ("a", 7, 9),
             ("a", 8, 3),

@@ -35,9 +35,9 @@ pub(in crate::ingest) struct Shelf {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) rows: Vec<KeptRow>,
-    /// The filings of the rows. Each occurs once.
+    /// The different filings of the rows, each once.
     filed: Vec<Filed>,
-    /// The references of the rows that rules look up, as `Type/id`.
+    /// References of the rows to records that rules look up, as `Type/id`.
     pub(super) shared_refs: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Kept {
 #[derive(Clone, Debug)]
 pub(super) struct KeptRow {
     pub(super) resource_type: TypeId,
-    /// A hash of its type and id.
+    /// A hash of the row's type and id.
     pub(super) name: u64,
     filed: u32,
     locator: Locator,
@@ -60,7 +60,7 @@ pub(super) struct Filed {
 }
 
 impl Kept {
-    /// Returns the filings of the rows. Each occurs once.
+    /// Returns the different filings of the rows, each once.
     pub(super) fn filed(&self) -> &[Filed] {
         &self.filed
     }
@@ -82,7 +82,7 @@ impl Kept {
 
 impl Shelf {
     /// Creates a reader of an application's rows in a snapshot. For an import, the reader has caches of its own. For a
-    /// sync, it uses the caches of the lake, which others share.
+    /// sync, it uses the caches of the lake, as other readers do.
     pub(in crate::ingest) fn new(
         lake: &Lake,
         snapshot: Arc<Snapshot>,
@@ -184,8 +184,8 @@ impl Shelf {
         unreadable
     }
 
-    /// Reads the texts of rows without a person, and calls `found` with each id, and with the text if there is such a
-    /// row. A portion that cannot be read is left out. Returns the number of ids that were left out.
+    /// Reads the texts of rows without a person. Calls `found` with each id, and with the text if there is such a row.
+    /// A portion that cannot be read is left out. Returns the number of ids that were left out.
     pub(super) fn of_nobody(&self, type_id: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
         let mut unreadable = 0;
         let table = self.table(type_id);

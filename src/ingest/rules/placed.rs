@@ -16,9 +16,9 @@ pub(super) struct Placed {
 
 /// The records of a range.
 pub(super) enum Records<'r> {
-    /// All of them are in memory.
+    /// All records are in memory, in these bytes.
     Loaded(&'r [u8]),
-    /// They are in this bin. Each is read into the buffer when it is needed.
+    /// The records are in this bin. Each record is read into the buffer when it is needed.
     Stored(&'r Bin, &'r mut Vec<u8>),
 }
 

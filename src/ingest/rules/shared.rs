@@ -18,7 +18,7 @@ use crate::ingest::references::condition::Keys;
 use crate::ingest::rows::block::lines;
 use crate::lake::scratch::Parts;
 
-/// The maximum number of bytes of the input's records in memory. The others are in a temporary file.
+/// The maximum number of bytes of the input's records in memory. Further records are in a temporary file.
 const IN_MEMORY: usize = 48 << 20;
 /// The maximum number of records of the input, so that the index of their positions stays small. Further records are
 /// not stored here. Instead, units see the lake's version, if there is one.
@@ -59,7 +59,7 @@ pub(super) struct Known {
     pub(super) resource_type: TypeId,
     pub(super) id: String,
     pub(super) text: String,
-    /// Its references that rules look up, as `Type/id`.
+    /// The record's references to records that rules look up, as `Type/id`.
     refers_to: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl Shared {
         }
     }
 
-    /// Stores a record, unless a later one with its id is stored or there are too many.
+    /// Stores a record, unless a later record with the same id is stored, or there are too many records.
     pub(super) fn note(&mut self, identity: u128, ordinal: u64, record: &[u8]) -> Result<(), IngestError> {
         match self.places.get(&identity) {
             Some(known) if known.ordinal > ordinal => return Ok(()),
@@ -149,8 +149,8 @@ impl Reach {
         }
     }
 
-    /// Returns the records with the names `Type/id`, and those that their references lead to, in order of names. Also
-    /// returns the number of records that could not be read.
+    /// Returns the records with these names (`Type/id`), and the records to which their references lead, in order of
+    /// names. Also returns the number of records that could not be read.
     pub(super) fn reached(
         &self,
         shelf: &Shelf,
@@ -220,7 +220,7 @@ impl Read {
     }
 }
 
-/// Returns the references in the text of one of the lake's records that rules look up.
+/// Returns the references to records that rules look up. `text` is one of the lake's records.
 fn references(text: &str) -> Vec<String> {
     fn of(value: Value<'_>, found: &mut Vec<String>) {
         value.items().for_each(|item| of(item, found));

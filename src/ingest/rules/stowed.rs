@@ -7,15 +7,15 @@ use crate::ingest::rows::block::{Block, Entry, Origin, Splice};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stowed<'b> {
     pub(super) owner: i64,
-    /// Its number in the whole input.
+    /// The record's number in the whole input.
     pub(super) ordinal: u64,
     pub(super) origin: Origin,
-    /// The number of its input file.
+    /// The number of the record's input file.
     pub(super) file: u32,
     pub(super) resource_type: TypeId,
     pub(super) splice: Splice,
     pub(super) id: &'b str,
-    /// The Patient under which it is filed. Empty if there is none.
+    /// The Patient under which the record is filed. Empty if there is none.
     pub(super) patient: &'b str,
     /// References to possibly shared resources, one per line.
     pub(super) shared_refs: &'b str,
@@ -34,7 +34,7 @@ pub(super) struct Extent {
     pub(super) length: usize,
 }
 
-/// Appends an entry of a block to `out`. `file` is the number of its input file.
+/// Appends an entry of a block to `out`. `file` is the number of the block's input file.
 pub(super) fn write(block: &Block, entry: &Entry, file: u32, out: &mut Vec<u8>) {
     let texts = [
         block.id(entry),

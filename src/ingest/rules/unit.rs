@@ -40,9 +40,10 @@ pub(super) struct Unit {
     /// For each source, the Patient under which its rows are filed.
     pub(super) patients: Vec<Option<String>>,
     pub(super) plan: Plan,
-    /// The unit's rows in the lake that the input does not replace, without generated ones.
+    /// The unit's rows in the lake that the input does not replace, without generated rows.
     pub(super) kept: Kept,
-    /// Rows that earlier runs generated. If this run does not generate a row again, no record supports it any more.
+    /// Rows that earlier runs generated. If this run does not generate a row again, the row is deleted, because no
+    /// record supports it any more.
     pub(super) made_before: BTreeSet<(TypeId, String)>,
     /// The number of the lake's rows that could not be read.
     pub(super) unreadable: u64,
@@ -59,10 +60,10 @@ pub(super) struct Surveyed<'c> {
     source: SourceId,
     survey: Survey,
     kept: Kept,
-    /// Hashes of type and id of the input's records. Empty if the owner has no rows in the lake, because then they
-    /// replace none.
+    /// Hashes of type and id of the input's records. They show which rows of the owner in the lake are replaced. Empty
+    /// if the owner has no rows in the lake.
     met: FxHashSet<u64>,
-    /// References to records without a person, as `Type/id`, that rules look up.
+    /// References to records without a person that rules look up, as `Type/id`.
     refers_to: FxHashSet<String>,
 }
 
@@ -111,7 +112,8 @@ impl Common {
         })
     }
 
-    /// Returns the plan for records without a person. They belong to no unit, so it has no facts from other records.
+    /// Returns the plan for records without a person. They belong to no unit, so the plan uses no facts from other
+    /// records.
     pub(super) fn nobody(&self) -> Unit {
         let sources = vec![self.source(String::new(), String::new())];
         let plan = Survey::default().decide(&self.settings(&sources, &|_, _, _| String::new()));
@@ -131,7 +133,8 @@ impl Common {
             tags(base, &authorization, &endpoint, application, *mode)
         };
         let fhir_base = match &self.synced {
-            // References to another source's base were resolved when that source was synced.
+            // Only the synced source needs its base. References to another source's base were resolved when that source
+            // was synced.
             Some(synced) if synced.authorization == authorization => {
                 format!("{}/", synced.fhir_base.trim_end_matches('/'))
             }
@@ -265,11 +268,12 @@ fn ids(key: OwnerKey, owner: i64) -> impl Fn(&Source, &str, &str) -> String {
     move |source, resource_type, seed| key.synced_id(owner, &source.authorization, resource_type, seed)
 }
 
-/// Whether a rule generated a row of the lake. Such a row has the tag `GeneratedBy` with the name of a rule. Rows that
-/// a sync itself makes, such as a Patient, have another code there. A record of a source or of an import may contain
-/// such a tag, too, but it does not count: the record of a source has `meta.source`, which a generated row lacks, and
-/// an imported record has its own id, which does not begin with the owner. For synced rows the tag's system may begin
-/// with an earlier base address.
+/// Whether a rule generated a row of the lake. Such a row has the tag `GeneratedBy` with the name of a rule as its
+/// code. The rows that a sync itself makes, such as a Patient, have another code in this tag.
+///
+/// A record of a source or of an import may contain such a tag, too, but no rule generated it. The record of a source
+/// has `meta.source`, which a generated row lacks. An imported record has its own id, which does not begin with the
+/// owner. For synced rows the tag's system may begin with an earlier base address.
 fn is_generated(filed: &Filed, id: &str, owner: i64, json: Value<'_>, tag_system_base: &str) -> bool {
     let meta = json.get("meta");
     let is_own = match filed.authorization {

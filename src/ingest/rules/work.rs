@@ -24,7 +24,7 @@ pub(super) struct Bounds {
     /// The maximum number of bytes of a unit's texts whose parsed form stays in memory. The records of a larger unit
     /// are parsed twice.
     parsed: usize,
-    /// Blocks with more bytes than this are delivered.
+    /// The finished blocks are delivered when their texts have more bytes than this.
     handed: usize,
 }
 
@@ -253,8 +253,8 @@ impl<'w> Worker<'w> {
             .add(stowed, &self.source, None, || gathered.file(stowed.file));
     }
 
-    /// Adds the rest of a unit: rewritten rows of the lake, and generated resources. Deletes generated rows that no
-    /// record supports any more.
+    /// Adds the rows of a unit that are not from the input: rewritten rows of the lake, and generated resources.
+    /// Deletes generated rows that no record supports any more.
     fn beside(&mut self, mut unit: Unit) -> Result<(), IngestError> {
         self.unreadable += unit.unreadable;
         self.rows(&unit)?;
@@ -263,7 +263,7 @@ impl<'w> Worker<'w> {
             self.generated(&unit, &made, is_known);
             self.hand_over(self.bounds.handed)?;
         }
-        // If rows could not be read, they may still support a generated row, so none is deleted.
+        // If some rows could not be read, no generated row is deleted, because the unreadable rows may support it.
         if unit.unreadable == 0 {
             for (type_id, id) in unit.made_before {
                 self.common.tell(type_id, &id, Some("{}"), None);

@@ -1,5 +1,6 @@
-//! Processes the resources that waited for the end of the input: first those with open conditional references, then
-//! Binaries that belong to other resources. By then all of those other resources are known.
+//! Processes the resources that waited for the end of the input, in two rounds: first those with conditional references
+//! that are not resolved yet, then Binaries that belong to other resources. In the second round, all resources to which
+//! Binaries belong are known.
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Returns the open conditional references in the text of a resource.
+    /// Returns the conditional references in the text of a resource that are not resolved yet.
     fn conditions(&mut self, text: &[u8]) -> Vec<(String, Condition)> {
         let mut tape = Tape::new();
         let Ok(root) = tape.parse(text) else { return Vec::new() };

@@ -240,8 +240,8 @@ mod tests {
         expected.extend(tags());
         assert_eq!(found["meta"]["tag"], json!(expected));
         assert_eq!(found["meta"]["profile"], json!(["p"]));
-        // A type with at most one identifier gets ours only if the source gives none. A type without identifiers gets
-        // none.
+        // A type with at most one identifier gets our identifier only if the source gives none. A type without
+        // identifiers gets no identifier.
         let single = stored(r#"{"resourceType":"Composition","id":"o"}"#).unwrap();
         assert_eq!(single["identifier"], ours);
         let own = stored(r#"{"resourceType":"Composition","id":"o","identifier":{"value":"1"}}"#).unwrap();

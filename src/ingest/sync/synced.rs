@@ -35,7 +35,7 @@ pub struct Synced {
     pub tags: String,
     /// Whether the service made the person's Patient, because the source returns none.
     pub generated_patient: bool,
-    /// The addresses at the source and the SHA-256 (in hexadecimal) of fetched attachments, by the source's id of their
+    /// The address at the source and the SHA-256 (in hexadecimal) of each fetched attachment, by the source's id of its
     /// Binary.
     pub addresses: Arc<BTreeMap<String, (String, String)>>,
 }
@@ -51,8 +51,8 @@ pub struct SyncedAttachment {
     pub bytes: PathBuf,
     /// The length and the digests of the bytes.
     pub sums: Sums,
-    /// A digest of how the records describe the attachment. While it is equal, the next sync counts the attachment as
-    /// unchanged.
+    /// A digest of how the records describe the attachment. If the next sync computes the same digest, it counts the
+    /// attachment as unchanged.
     pub origin: String,
     /// The number of an attachment in the lake with the same bytes. If it is set, the bytes are not stored again.
     pub kept: Option<u64>,
