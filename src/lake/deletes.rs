@@ -34,13 +34,13 @@ pub(super) struct WrittenDeletes {
     pub(super) key: Option<FileKey>,
 }
 
-/// Reads the deleted positions from a delete file. They ascend, and each is there once.
+/// Reads the deleted positions from a delete file. They ascend without duplicates.
 pub fn read(path: &Path, keys: &Keys) -> Result<Vec<u64>, LakeError> {
     read_columns(path, keys, &["pos"]).map(|(_, positions)| positions)
 }
 
-/// Reads the path of the data file below `data/` and the deleted positions from a delete file. The path is `None` if
-/// the file has no position.
+/// Reads two things from a delete file: the path of its data file below `data/`, and the deleted positions. The path is
+/// `None` if the delete file has no position.
 pub(super) fn read_named(path: &Path, keys: &Keys) -> Result<(Option<String>, Vec<u64>), LakeError> {
     read_columns(path, keys, &["file_path", "pos"])
 }
@@ -126,7 +126,8 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     })
 }
 
-/// Returns the size of the file, and the size of its Parquet footer, which the file's last eight bytes state.
+/// Returns the size of the file, and the size of its Parquet footer. The file's last eight bytes state the size of the
+/// footer.
 fn measure(file: &std::fs::File) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::FileExt;
     let bytes = file.metadata()?.len();

@@ -1,8 +1,9 @@
 //! Encrypts short texts that clients get and send back, such as page links. Without the lake's owner key nobody can
 //! read, change or make such a text.
 //!
-//! The cipher is AES-256-GCM-SIV under a key derived from the lake's owner key. The nonce is constant. With this
-//! cipher that reveals only whether two texts for the same use are equal. So the same page always has the same links.
+//! The cipher is AES-256-GCM-SIV under a key derived from the lake's owner key. The nonce is constant. With this cipher
+//! a constant nonce reveals only whether two texts for the same use are equal. So the same page always has the same
+//! links.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! An open attachment. Each piece is verified before a caller gets its bytes.
+//! An attachment that is being read. Each piece is verified before a caller gets its bytes.
 
 use std::fs::File;
 use std::io;

@@ -12,7 +12,7 @@ use crate::lake::seal::{FileKey, Keys};
 /// The number of digits in a file's name that identify its application and owner.
 const WHOSE: usize = 16;
 
-/// Returns a new path for an attachment: for a file that this key seals, or without a key for a clear file.
+/// Returns a new path for an attachment: the path of a file that `key` seals or, without a key, of a clear file.
 pub(in crate::lake) fn renamed(path: &Path, key: Option<&FileKey>) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let whose = name.get(..WHOSE).unwrap_or(&name);

@@ -20,7 +20,7 @@ use crate::lake::store::open::Lake;
 pub struct Attached {
     /// The row with the resource.
     pub row: Row,
-    /// The attachment. `None` if the row has none that the scope shows.
+    /// The content of the attachment. `None` if the row has no attachment, or if the scope does not show it.
     pub content: Option<AttachmentContent>,
 }
 
@@ -33,9 +33,9 @@ pub struct KeptAttachment {
     pub binary: String,
     /// The length of the attachment's bytes.
     pub bytes: u64,
-    /// The SHA-256 of these bytes, as hexadecimal digits.
+    /// The SHA-256 of the attachment's bytes, as hexadecimal digits.
     pub sha256: String,
-    /// The SHA-1 of these bytes, as hexadecimal digits.
+    /// The SHA-1 of the attachment's bytes, as hexadecimal digits.
     pub sha1: String,
     /// The hash of facts about the document that the sync recorded.
     pub origin: String,

@@ -1,5 +1,5 @@
 //! The names of attachment files, and the folder that holds them. A name does not reveal the owner: only a holder of
-//! the lake's key can find out which owner's file it is.
+//! the lake's owner key can find out which owner's file it is.
 
 use std::path::Path;
 

@@ -1,10 +1,10 @@
-//! A catalog's record of an attachment: clear for a clear file, and encrypted under the file's own key for a sealed
-//! one. Once the key is destroyed, nobody can read the record. So an older copy of the catalog reveals nothing about
-//! erased files.
+//! A catalog's record of an attachment. The record of a clear file is clear. The record of a sealed file is encrypted
+//! under the file's own key. When the key is destroyed, nobody can read the record any more. So an older copy of the
+//! catalog reveals nothing about erased files.
 //!
-//! To find the record of a sealed file, the catalog has a keyed hash ([`Mark`]) of its `Binary` id and one of its
-//! authorization. Their key is the lake's owner key, which is in the catalog too. So anybody with the data folder can
-//! see that two records have the same authorization, and can test whether a known id is there.
+//! The catalog finds the record of a sealed file by keyed hashes ([`Mark`]): one of its `Binary` id, and one of its
+//! authorization. The key of these hashes is the lake's owner key, which is in the catalog too. So anybody with the
+//! data folder can see that two records have the same authorization, and can test whether a known id is there.
 
 use std::path::Path;
 
@@ -130,7 +130,7 @@ impl Mark {
         Mark(hexadecimal(&mark.as_ref()[..MARK]))
     }
 
-    /// Takes over the keyed hash in a row of the catalog.
+    /// Makes a mark from the hexadecimal digits in a row of the catalog.
     pub(in crate::lake) fn read(text: String) -> Mark {
         Mark(text)
     }

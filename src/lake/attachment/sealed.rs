@@ -105,8 +105,8 @@ impl SealedPieces {
 pub(super) struct PieceWriter {
     out: BufWriter<File>,
     cipher: Cipher,
-    /// Bytes that are not encrypted yet. A full piece waits here until more bytes come, because the last piece is
-    /// marked as the last.
+    /// Bytes that are not encrypted yet. A full piece waits here until more bytes come, because it may be the last
+    /// piece, which is marked as the last.
     piece: Vec<u8>,
     number: u64,
     sealed: Vec<u8>,
@@ -469,7 +469,7 @@ mod tests {
     #[test]
     fn a_file_goes_with_its_key() {
         let scene = Scene::new();
-        // Keep only the id. While somebody holds a key, it is available even after it was destroyed.
+        // Keep only the id, and drop the key. A key that somebody holds is available even after it was destroyed.
         let id = scene.stored("x", b"about Ann").id();
         scene.open("x").unwrap();
         scene.keys.destroy(&[id]).unwrap();

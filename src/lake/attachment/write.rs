@@ -1,4 +1,4 @@
-//! Writes an attachment: first its bytes, then the trailer, once the owner is known.
+//! Writes an attachment: first its bytes and then, when the owner is known, the trailer.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -35,7 +35,7 @@ pub(in crate::lake) struct StoredAttachment {
     pub(in crate::lake) owner: i64,
     /// The name of the file, which is in the folder of the data files of `Binary`.
     pub(in crate::lake) name: String,
-    /// The length of the document, and the length of the file.
+    /// The length of the document. `file_bytes` is the length of the file.
     pub(in crate::lake) bytes: u64,
     pub(in crate::lake) file_bytes: u64,
     /// The record of the contents. If the file is sealed, only the file's key opens the record.
@@ -180,10 +180,10 @@ fn stored(row: &Row<'_>) -> Result<StoredAttachment, LakeError> {
 /// The changes of attachments in a snapshot.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct AttachmentCommit {
-    /// New attachments. Each ends an earlier attachment of the same row of `Binary`. The commit assigns their ids and
-    /// snapshots.
+    /// New attachments. If a row of `Binary` already has an attachment, the new one ends it. The commit assigns the ids
+    /// and snapshots of new attachments.
     pub(in crate::lake) added: Vec<AddedAttachment>,
-    /// The ids of existing attachments that get a new origin, each with this origin.
+    /// The ids of existing attachments that get a new origin, each with the new origin.
     pub(in crate::lake) origins: Vec<(u64, String)>,
 }
 
@@ -264,7 +264,7 @@ pub(super) fn insert_attachments(
     for one in &commit.added {
         let (mode, trailer) = (one.mode.schema(), &one.trailer);
         // The row of a sealed file has a keyed hash in place of `binary_id`. During a conversion, the earlier row may
-        // be of either kind.
+        // be of either kind, so the statement looks for both values.
         let mark = Mark::of_binary(owner_key, one.mode, &trailer.application, &trailer.binary);
         let ended = params![after.snapshot, trailer.binary, mark.as_str(), mode, trailer.application];
         end.execute(ended)?;
@@ -303,7 +303,7 @@ pub(super) fn expire_attachments(transaction: &Connection, oldest: u64, now: i64
     Ok(files)
 }
 
-/// Removes the attachments that erasures cover from all snapshots, and schedules their files for deletion. Returns the
+/// Removes from all snapshots the attachments that erasures cover, and schedules their files for deletion. Returns the
 /// removed attachments of each erasure.
 pub(super) fn erase_attachments(
     transaction: &Connection,

@@ -49,7 +49,7 @@ pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), Lak
     })
 }
 
-/// Returns what is wrong if the catalog's file ends before its last page does. `None` if the file is long enough.
+/// Returns a message if the catalog's file ends before the end of its last page. `None` if the file is long enough.
 /// SQLite would read the missing part as zeros. A file with a write-ahead log is not checked, because its last pages
 /// may be only in the log.
 pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError> {

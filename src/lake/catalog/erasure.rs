@@ -23,12 +23,12 @@ use crate::lake::seal::{FileKey, Keys};
 pub(in crate::lake) struct StoredFile {
     pub(in crate::lake) id: u64,
     pub(in crate::lake) name: String,
-    /// The lowest and the highest owner of its rows.
+    /// The lowest and the highest owner of the file's rows.
     pub(in crate::lake) owners: RangeInclusive<i64>,
     pub(in crate::lake) rows: u64,
     pub(in crate::lake) begin: u64,
     pub(in crate::lake) end: Option<u64>,
-    /// Its delete files, ordered by their first snapshot.
+    /// The delete files of the data file, ordered by their first snapshot.
     pub(in crate::lake) deletes: Vec<StoredDeletes>,
 }
 
@@ -46,7 +46,8 @@ pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) table: u64,
     pub(in crate::lake) layout: &'a Layout,
     pub(in crate::lake) id: u64,
-    /// The file that replaces it, with its name. `None` if no row is left, so that the data file is removed.
+    /// The file that replaces the data file, with its name. `None` if no row remains, so that the data file is only
+    /// removed.
     pub(in crate::lake) written: Option<(String, WrittenFile)>,
     /// The new file's `end_snapshot`: the first snapshot that no longer has the file, or in which all of its rows are
     /// deleted. `None` if the newest snapshot has some of its rows.
@@ -98,8 +99,8 @@ pub(in crate::lake) fn record(connection: &mut Connection, intents: &[&Intent]) 
     Ok(ids)
 }
 
-/// Returns the data files of a table, in all snapshots, for which `may_reach` returns `true`. It gets the id and the
-/// owners of a file.
+/// Returns the data files of a table, in all snapshots, for which `may_reach` returns `true`. `may_reach` gets the id
+/// and the owners of a file.
 pub(in crate::lake) fn reached(
     connection: &Connection,
     table: u64,
@@ -300,7 +301,8 @@ fn min_owner(transaction: &Connection, exchange: &Exchange<'_>, written: &Writte
         )
         .optional()?;
     Ok(match previous {
-        // No file comes before this one. The owner 2 is below the owners of all people.
+        // No file comes before this one, so a lower owner keeps the order. The owner 2 is below the owners of all
+        // people.
         None => before.min(2),
         Some((_, _, max_owner)) if max_owner < before => max_owner + 1,
         Some((id, min_owner_left, _)) if id < exchange.id => min_owner_left,

@@ -66,7 +66,7 @@ fn entry(row: &Row<'_>, data: &Path) -> Option<(PathBuf, u64)> {
     Some((path, row.get(4).ok()?))
 }
 
-/// Faults in the rows about files that SQL can find. Each query returns the number of faulty rows. `?1` is the newest
+/// Faults that SQL can find in the rows about files. Each query returns the number of faulty rows. `?1` is the newest
 /// snapshot, `?2` the next file id.
 const CONTRADICTIONS: [(&str, &str); 9] = [
     (
@@ -116,7 +116,7 @@ const CONTRADICTIONS: [(&str, &str); 9] = [
     ),
 ];
 
-/// Such faults in the rows about attachments. They are checked only if the table of attachments exists.
+/// Faults that SQL can find in the rows about attachments. These queries run only if the table of attachments exists.
 const OF_ATTACHMENTS: [(&str, &str); 3] = [
     (
         "attachments that begin after the newest snapshot, or end before they begin",

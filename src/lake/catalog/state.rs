@@ -30,8 +30,8 @@ pub(in crate::lake) struct CatalogState {
 /// rows. Without a condition, the last text is empty.
 type Covered = (&'static str, &'static [&'static str], &'static str);
 
-/// The tables that the digest covers: all whose rows decide which files and columns belong to whom. Statistics of
-/// columns are left out, because there are many of them and they can be computed again.
+/// The tables that the digest always covers: all tables whose rows decide which files and columns belong to whom.
+/// Statistics of columns are left out, because there are many of them and they can be computed again.
 const COVERED: [Covered; 8] = [
     (
         "ducklake_metadata",
@@ -295,7 +295,7 @@ fn watch_table(connection: &Connection, (table, columns, condition): &Covered) -
     Ok(())
 }
 
-/// Makes a hasher for the rows of a table, which has hashed the name of the table.
+/// Makes a hasher for the rows of a table. The hasher has already hashed the table's name.
 fn hasher(table: &str) -> SipHasher13 {
     let mut hasher = SipHasher13::new();
     hash(&mut hasher, ValueRef::Text(table.as_bytes()));

@@ -91,11 +91,11 @@ struct Old {
     epoch: u64,
     /// The paths of files that the old catalog has released.
     scheduled: FxHashSet<PathBuf>,
-    /// Evidence of erasures that no caller has removed yet. Receipts need it.
+    /// Evidence of finished erasures, if no caller has removed this evidence yet. Receipts need it.
     evidence: Vec<KeptEvidence>,
 }
 
-/// Numbers of snapshots and erasures from this number on are taken for damage and ignored.
+/// A snapshot's number or a count of erasures that is not below this counts as damage and is ignored.
 const MAX_SNAPSHOT: u64 = 1 << 53;
 
 /// Makes a new catalog from the data files of a folder. Returns [`LakeError::Busy`] while another process writes the
@@ -370,8 +370,8 @@ fn table(
             Err(error) => adopted.unfit.push((path.to_path_buf(), error.to_string())),
         }
     }
-    // Begin with the oldest file. A transaction that never committed may have used column ids that a later
-    // transaction has used again.
+    // Begin with the oldest file. A later file is refused if its columns contradict earlier files: a transaction that
+    // never committed may have used column ids that a later transaction has used again for other columns.
     files.sort_by_key(|file| (*file.written.last_updated.start(), file.written.path.clone()));
     let mut columns = Columns::new(type_id);
     let mut fitting = Vec::with_capacity(files.len());

@@ -57,7 +57,7 @@ pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(
                 match (known.filter(|(_, sha256)| *sha256 == row.sha256), row.is_synced) {
                     (Some((at, _)), _) => drop(named.insert(*at)),
                     (None, true) => without += 1,
-                    // The row may have been imported from an export of another lake, which kept the tags.
+                    // This is no fault: the row may have been imported from another lake's export, which kept the tags.
                     (None, false) => {}
                 }
             }

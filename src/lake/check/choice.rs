@@ -20,8 +20,8 @@ pub(super) struct Choice {
 pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<u64>>) -> Choice {
     let is_erased = |at: usize| files.iter().any(|other| files[at].was_before(other));
     let (erased, mut rest): (Vec<usize>, Vec<usize>) = (0..files.len()).partition(|at| is_erased(*at));
-    // If several files hold the same version, as after a merge, the file with the most rows keeps it, and of equal
-    // ones the latest. The other files are then not needed.
+    // Several files may have the same version of a resource, for example after a merge. Then the file with the most
+    // rows keeps it and, if several files have the most rows, the latest of them. The other files are then not needed.
     let size = |at: &usize| (files[*at].rows.len(), *files[*at].written.last_updated.end());
     rest.sort_by_key(|at| (std::cmp::Reverse(size(at)), *at));
     let mut newest: FxHashMap<u128, (i64, i64, usize, u64)> = FxHashMap::default();
@@ -57,8 +57,8 @@ pub(super) fn choose(files: &[Candidate], mut deleted: BTreeMap<usize, BTreeSet<
                 gone.insert(position as u64);
             }
         }
-        // Take the file only if a row is left. Each other row is deleted, or another file has it in the same or a
-        // newer version.
+        // Take the file only if a row remains. Each other row is deleted, or another file has it in the same or a newer
+        // version.
         if gone.len() < files[at].rows.len() {
             choice.taken.push((at, gone));
         }

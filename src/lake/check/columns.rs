@@ -26,8 +26,8 @@ impl Columns {
         }
     }
 
-    /// Adds the columns of a file. Returns `false` and adds none if a column does not belong to the table, or if an
-    /// earlier file uses an id for another column.
+    /// Adds the columns of a file. Returns `false` and adds none if a column does not belong to the table, or if one of
+    /// its ids belongs to another column in an earlier file.
     pub(super) fn add(&mut self, schema: &Schema) -> bool {
         let mut layout = self.layout.clone();
         let Ok(adopted) = layout.adopt(schema) else {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum Depth {
     /// Compares every byte with the file's checksums.
     Checksums,
-    /// Also decodes each row, and compares each resource with its digest.
+    /// Does the same as `Checksums`. Also decodes each row, and compares each resource with its digest.
     Rows,
 }
 
@@ -18,7 +18,7 @@ pub struct Report {
     /// The number of files that the catalog names and the check examined: data files, delete files and attachments of
     /// all snapshots.
     pub files: u64,
-    /// The size of these files in bytes, as the catalog records it.
+    /// The size of the examined files in bytes, as the catalog records it.
     pub bytes: u64,
     /// The faults: those of the catalog first, then those of files, by path.
     pub findings: Vec<Finding>,
@@ -66,9 +66,9 @@ pub enum Problem {
     Missing,
     /// The file has another size than the catalog records.
     Size {
-        /// Its recorded length in bytes.
+        /// The recorded length of the file in bytes.
         recorded: u64,
-        /// Its actual length in bytes.
+        /// The actual length of the file in bytes.
         found: u64,
     },
     /// The file cannot be read. The text is the reason.

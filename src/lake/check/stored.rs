@@ -28,7 +28,7 @@ pub(super) struct StoredData {
 #[derive(Debug)]
 pub(super) struct StoredDeletes {
     pub(super) path: PathBuf,
-    /// The path of its data file below `data/`.
+    /// The path of the data file to which the deletions apply, below `data/`.
     pub(super) data_file: String,
     pub(super) data_rows: u64,
     pub(super) count: u64,

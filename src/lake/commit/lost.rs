@@ -25,7 +25,7 @@ use super::super::store::open::{Lake, LakeOptions};
 pub struct Lost {
     /// The number of data files that cannot be read, or whose delete file cannot be read.
     pub files: u64,
-    /// The number of undeleted rows in these files. Files that only older snapshots have count too.
+    /// The number of undeleted rows in the files that `files` counts. Files that only older snapshots have count too.
     pub rows: u64,
     /// The number of attachments that cannot be read.
     pub attachments: u64,

@@ -106,8 +106,8 @@ impl Mark {
         let state = catalog::state(connection)?;
         let recorded = catalog::unfinished(connection)?;
         let mut unfinished_erasures: Vec<Unfinished> = recorded.into_iter().map(Unfinished::of).collect();
-        // Keep the erasures of the existing mark while a released file still exists: it may hold their rows, even if
-        // the catalog has finished them.
+        // Keep the erasures of the existing mark while a released file exists: the file may hold rows of these
+        // erasures, even if the catalog has finished them.
         if catalog::has_scheduled(connection)? {
             let before = before.into_iter().flat_map(|before| &before.unfinished_erasures);
             for one in before {

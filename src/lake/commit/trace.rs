@@ -11,8 +11,8 @@ use super::super::owners::scope::Mode;
 use super::super::store::folder::Folder;
 use super::mark::Mark;
 
-/// After this time a writer checks everything again, to find what a disk fault has changed, or a person without a
-/// writer.
+/// After this time a writer checks everything again. It finds what a disk fault has changed, or what a person has
+/// changed without a writer.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
 /// The state that a writer leaves for the next one of the same process.
@@ -67,7 +67,7 @@ impl FileTrace {
         })
     }
 
-    /// Whether both belong to the same file, even if its contents have changed.
+    /// Whether both traces belong to the same file, even if its contents have changed.
     pub(in crate::lake) fn is_same_file(&self, other: &FileTrace) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }

@@ -38,9 +38,10 @@ pub struct LakeWriter {
     checked: Instant,
     /// Whether there may be files that no snapshot names.
     pub(in crate::lake) leaves_orphans: bool,
-    /// The time when erasures were recorded, until the first exchange of files for them.
+    /// The time when erasures were last recorded. `None` if files were exchanged after that, or if none were recorded.
     pub(in crate::lake) recorded: Option<Instant>,
-    /// How long the first exchange waits after that time, so that other processes can notice the erasures.
+    /// The minimum time between the record of erasures and the first exchange of files, so that other processes can
+    /// notice the erasures.
     pub(in crate::lake) notice: Duration,
     /// Hashes of the ids that this writer has erased.
     pub(in crate::lake) erased_ids: ErasedIds,
@@ -135,8 +136,8 @@ impl LakeWriter {
         }
     }
 
-    /// Drops the snapshots that no page link may name any more and that no reader in this process holds. Removes the
-    /// files that no other snapshot reaches.
+    /// Drops the snapshots whose page links have expired and that no reader in this process holds. Removes the files
+    /// that no other snapshot reaches.
     pub fn expire(&mut self) -> Result<Expired, LakeError> {
         let now = self.lake.clock().now();
         let until = now - self.lake.retention().as_micros() as i64 - EXPIRY_DELAY;
@@ -163,7 +164,8 @@ impl LakeWriter {
         self.warn_unless(|writer| writer.put_mark(mark?));
     }
 
-    /// Writes the unfinished erasures to the mark, unless it has exactly these. A failure is only logged.
+    /// Writes the unfinished erasures to the mark, unless the mark has exactly these erasures. A failure is only
+    /// logged.
     pub(in crate::lake) fn note_erasures(&mut self) {
         let noted = match (&self.mark, catalog::unfinished(&self.connection)) {
             (Some(mark), Ok(unfinished)) => mark.unfinished_erasures() == unfinished,
@@ -175,8 +177,8 @@ impl LakeWriter {
         }
     }
 
-    /// Returns the erasures in the mark, if files that the catalog has released still exist. These files may hold
-    /// their rows.
+    /// Returns the erasures in the mark if files that the catalog has released still exist, because such files may hold
+    /// rows of these erasures.
     pub(in crate::lake) fn not_removed(&self) -> Vec<Intent> {
         let mark = self.mark.as_ref();
         let mark = mark.filter(|_| catalog::has_scheduled(&self.connection).unwrap_or(true));

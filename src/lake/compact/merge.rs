@@ -63,7 +63,7 @@ impl From<LakeError> for MergeError {
 pub(super) struct Inputs {
     /// The distinct schemas of the files.
     pub(super) schemas: Vec<SchemaRef>,
-    /// For each file id the estimated bytes of a decoded row, where rows are largest.
+    /// The estimated bytes of a decoded row, by file id. The row group with the largest rows decides.
     row_bytes: BTreeMap<u64, u64>,
 }
 
@@ -100,8 +100,8 @@ fn metadata(data: &DataFile, keys: &Keys) -> Result<ArrowReaderMetadata, LakeErr
     }
 }
 
-/// Merges `runs` into files of `schema` and about `target` bytes at the paths that `new_path` returns. If no row is
-/// left, it writes no file.
+/// Merges `runs` into files of `schema` and about `target` bytes at the paths that `new_path` returns. If no row
+/// remains, it writes no file.
 pub(super) fn merge(
     runs: Vec<Vec<Arc<DataFile>>>,
     inputs: &Inputs,
@@ -141,8 +141,8 @@ pub(super) fn merge(
     Ok(output.finish()?)
 }
 
-/// Returns the bytes of a row of this file in the output, by estimate. The sizes of the inputs decide where to start
-/// a new file, not the writer's size of the open file. So the number of files has a known bound, and compaction
+/// Returns the bytes of a row of this file in the output, by estimate. The sizes of the inputs decide where to start a
+/// new file, not the size that the unfinished file has so far. So the number of files has a known bound, and compaction
 /// terminates.
 fn row_weight(file: &DataFile) -> f64 {
     file.bytes as f64 / file.rows.max(1) as f64
@@ -152,10 +152,10 @@ fn row_weight(file: &DataFile) -> f64 {
 struct Stream<'i> {
     keys: &'i Keys,
     files: VecDeque<Arc<DataFile>>,
-    /// The [`row_weight`] of the open file.
+    /// The [`row_weight`] of the file that is being read.
     row_weight: f64,
     open: Option<(Arc<DataFile>, ParquetRecordBatchReader)>,
-    /// Whether the open file has no checksums, so that only the digests of its resources reveal damage.
+    /// Whether the file that is being read has no checksums, so that only the digests of its resources reveal damage.
     is_unchecked: bool,
     schema: SchemaRef,
     /// The approximate bytes of decoded rows in a batch.
@@ -402,7 +402,7 @@ struct Output<'a> {
     /// The weight at which a file is full.
     cut_at: f64,
     rows_a_file: usize,
-    /// The weight of the rows gathered for the open file.
+    /// The weight of the rows gathered for the file that is being written.
     weight: f64,
     open: Option<FileWriter>,
     done: Vec<WrittenFile>,
@@ -422,7 +422,8 @@ impl Output<'_> {
         writer.write(rows)
     }
 
-    /// Whether the open file is to end where the owner next changes. The last file takes all remaining rows.
+    /// Whether the file that is being written ends where the owner next changes. The last file takes all remaining
+    /// rows.
     fn is_full(&self) -> bool {
         self.weight >= self.cut_at && (self.done.len() as u64) + 1 < self.max_files
     }

@@ -11,13 +11,13 @@ use std::ops::RangeInclusive;
 /// `LEFT_RUNS`.
 const MAX_RUNS: usize = 8;
 const LEFT_RUNS: usize = 4;
-/// The number of small files that a thrifty compaction waits for, so that it does not rewrite a growing file for each
-/// new one.
+/// A thrifty compaction waits until there are this many small files, so that it does not rewrite a growing file for
+/// each new small file.
 const SMALL_FILES: usize = 16;
 /// A file is small if it has fewer bytes than the target divided by this number.
 const SMALL: u64 = 2;
-/// A small file is always worth merging if it has at most as many bytes as the target divided by this number. A
-/// larger one is merged only if it is at most twice as large as all smaller ones together.
+/// A small file is always worth merging if it has at most as many bytes as the target divided by this number. A small
+/// file with more bytes is merged only if it is at most twice as large as all smaller files together.
 const TINY: u64 = 32;
 /// The maximum number of runs read at the same time. It bounds the memory.
 pub(super) const FAN_IN: usize = 32;
@@ -70,8 +70,8 @@ pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<V
     Some(group)
 }
 
-/// Returns the first files, in the order of owners, that overlap or are small and adjacent, or a file that is worth
-/// rewriting alone.
+/// Returns the first group of files, in the order of owners, that is worth merging. The files of a group overlap, or
+/// are small and adjacent. A file that is worth rewriting alone is a group, too.
 fn overlapping(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     let mut overlaps: Vec<Vec<Candidate>> = Vec::new();
     let mut end = i64::MIN;

@@ -49,7 +49,7 @@ pub struct Compacted {
     pub bytes_after: u64,
 }
 
-/// A file that could not be read. It stays unchanged, and the others are merged without it.
+/// A file that could not be read. It stays unchanged, and the other files are merged without it.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The data file.
@@ -139,8 +139,8 @@ impl Compaction {
         Some(vec![vec![candidate(file)]])
     }
 
-    /// Whether an earlier program wrote this file without checksums. A thorough compaction rewrites such a file even
-    /// alone. A file that cannot be opened is added to the unreadable ones.
+    /// Whether an earlier program wrote this file without checksums. A thorough compaction rewrites such a file even if
+    /// no other file is merged with it. If the file cannot be opened, adds it to `unreadable`.
     fn lacks_checksums(&mut self, file: &DataFile, keys: &Keys) -> bool {
         if self.summed.contains(&file.id) {
             return false;

@@ -85,7 +85,7 @@ impl Old {
     }
 }
 
-/// Writes a data file with the same rows at the same positions, and its delete files.
+/// Writes a new data file with the same rows at the same positions, and the delete files of the new file.
 fn data_file<'p>(
     folder: &Folder,
     table: &'p TableSnapshot,

@@ -11,10 +11,10 @@ use crate::lake::seal;
 use crate::lake::store::disk::remove as remove_file;
 use crate::lake::store::survey::{files_below, survey};
 
-/// Removes orphans of the former kind: clear ones from a sealed lake, and sealed ones from an open lake, because
-/// their keys are about to be destroyed. Returns a text for each orphan that could not be removed, and one if orphans
-/// cannot be listed. For a sealed lake it also returns a text for each clear file that `tabularium check --adopt` has
-/// kept.
+/// Removes orphans of the former kind. From a sealed lake it removes clear ones. From an open lake it removes sealed
+/// ones, because their keys are about to be destroyed. Returns a text for each orphan that could not be removed, and a
+/// text if orphans cannot be listed. For a sealed lake it also returns a text for each clear file that was kept by
+/// `tabularium check --adopt`.
 pub(super) fn remove(writer: &LakeWriter) -> Result<Vec<String>, LakeError> {
     let folder = writer.lake().folder();
     let named = catalog::named(&writer.connection, &folder.data())?;

@@ -27,8 +27,9 @@ pub struct Converted {
     pub attachments: u64,
     /// The size of the new files in bytes.
     pub bytes: u64,
-    /// What remains of the former kind, as texts for messages: files that could not be read or removed, keys that
-    /// could not be destroyed, the catalog's log. The conversion is incomplete while the catalog names such a file.
+    /// What remains of the former kind, as texts for messages: files that could not be read or removed, keys that could
+    /// not be destroyed, the catalog's log. The conversion is incomplete while the catalog names a file of the former
+    /// kind.
     pub left: Vec<String>,
 }
 
@@ -37,7 +38,8 @@ pub struct Converted {
 pub struct Conversion {
     goal: Kind,
     at_once: u64,
-    /// The numbers of the data files and attachments that could not be read. No number is that of both.
+    /// The numbers of the data files and attachments that could not be read. A data file and an attachment never have
+    /// the same number.
     unreadable: FxHashSet<u64>,
     done: Converted,
 }
@@ -131,7 +133,7 @@ impl Conversion {
                     new.push(one);
                     fresh.append(files);
                 }
-                // The disk may have space for fewer files at a time.
+                // The disk may have space for fewer files at a time. So let the next steps rewrite one file at a time.
                 Err(error) if error.is_of_writing() && self.at_once > 0 && some.len() > 1 => {
                     tracing::debug!(%error, "files are written anew one by one");
                     self.at_once = 0;
@@ -177,7 +179,8 @@ impl Conversion {
 impl LakeWriter {
     /// Changes the kind of the lake durably.
     fn turn(&mut self, kind: Kind) -> Result<(), LakeError> {
-        // This raises the epoch, as an erasure does. A catalog with an epoch must have the table of erasures.
+        // Create the table of erasures if it is missing: the change of the kind raises the epoch, as an erasure does,
+        // and a catalog with an epoch must have this table.
         catalog::watch_erasures(&self.connection)?;
         let lake = self.lake().clone();
         let keys = lake.folder().keys();

@@ -20,7 +20,7 @@ use crate::lake::owners::scope::{Mode, PatientScope};
 /// The maximum number of erasures that run together.
 const AT_ONCE: usize = 1_000;
 
-/// The Patients and authorizations of one owner whose rows are to be erased.
+/// The ids of one owner's Patients and authorizations. The rows that belong to them are to be erased.
 #[derive(Debug, Default)]
 struct OwnerIds {
     patients: BTreeSet<String>,
@@ -31,7 +31,7 @@ struct OwnerIds {
 type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {
-    /// Erases the rows from this copy of a lake that were erased from the original after the copy was made. Returns a
+    /// Erases rows from this copy of a lake if they were erased from the original after the copy was made. Returns a
     /// result for each mode, application and owner with such rows. From now on this writer enters no erasure in the
     /// ledger.
     pub fn erase_again(&mut self, since: &ErasedSince) -> Result<Vec<Erased>, LakeError> {
@@ -81,7 +81,8 @@ fn intent(((mode, application, owner), means): ((Mode, String, i64), OwnerIds)) 
     }
 }
 
-/// Looks for the rows of a file in the ledger. If a row is there, adds its id to `meant`.
+/// Looks for the rows of a file in the ledger. If a row is in the ledger, adds the id of its Patient or authorization
+/// to `meant`.
 fn look(
     builder: ParquetRecordBatchReaderBuilder<CheckedFile>,
     mode: Mode,

@@ -55,8 +55,8 @@ impl LakeWriter {
         Ok(all)
     }
 
-    /// Returns the ids that this writer has erased, for a search elsewhere, and for each intent the number under
-    /// which [`ErasedIds`] has its ids.
+    /// Returns the ids that this writer has erased, for a search elsewhere. Also returns a number for each intent: the
+    /// number under which [`ErasedIds`] has the intent's ids.
     pub fn erased_ids(&mut self, intents: &[Intent]) -> (&ErasedIds, Vec<u32>) {
         let key = self.lake().owner_key();
         let numbers = intents

@@ -11,7 +11,7 @@ pub struct Erased {
     pub resources: BTreeMap<TypeId, u64>,
     /// The number of erased rows of all snapshots, including earlier versions and deleted resources.
     pub rows: u64,
-    /// The number of attachments, of all snapshots, that were removed.
+    /// The number of removed attachments, of all snapshots.
     pub attachments: u64,
     /// The number of files that were rewritten without the rows.
     pub files_rewritten: u64,

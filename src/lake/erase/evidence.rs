@@ -25,9 +25,9 @@ pub struct ErasedFile {
     pub path: String,
     /// The SHA-256 of the file's bytes, in hexadecimal digits.
     pub sha256: String,
-    /// The file that replaces it. `None` if no rows were left.
+    /// The file that replaces this file. `None` if no rows were left.
     pub replaced_by: Option<ReplacingFile>,
-    /// The type of its resources.
+    /// The type of the file's resources.
     #[serde(rename = "type")]
     pub resource_type: String,
     /// The number of erased rows, of all snapshots.
@@ -43,10 +43,10 @@ pub struct ReplacingFile {
     pub path: String,
     /// The SHA-256 of the file's bytes, in hexadecimal digits.
     pub sha256: String,
-    /// The number of strings in the file's columns that were searched for the erased ids. Only rows of the same
+    /// The number of strings in the file's columns that were searched for the erased ids. Only rows of the erasure's
     /// application are searched.
     pub values: u64,
-    /// The number of these strings that contain such an id.
+    /// The number of searched strings that contain an erased id.
     pub found: u64,
 }
 
@@ -57,7 +57,8 @@ pub struct ErasedAttachment {
     pub path: String,
     /// The length of the document in bytes.
     pub bytes: u64,
-    /// The SHA-256 of the document, as hexadecimal digits. Empty if the key of a sealed document was lost before.
+    /// The SHA-256 of the document, as hexadecimal digits. Empty if the document was sealed and its key was lost before
+    /// the erasure.
     pub sha256: String,
 }
 
@@ -108,7 +109,8 @@ impl Evidence {
         self.files.extend(other.files);
         self.attachments.extend(other.attachments);
         self.ids += other.ids;
-        // Both parts searched the same catalog.
+        // Both parts searched the same catalog and the same attachment files, so do not add up the numbers of searched
+        // values.
         self.catalog.values = self.catalog.values.max(other.catalog.values);
         self.catalog.found += other.catalog.found;
         self.attachment_files.values = self.attachment_files.values.max(other.attachment_files.values);
@@ -116,8 +118,8 @@ impl Evidence {
         self
     }
 
-    /// Combines the evidence of one erasure with that of a second attempt. Files and attachments that both have count
-    /// once. The results of the newer searches count.
+    /// Combines the evidence of one erasure with the evidence of a second attempt, `newer`. A file or attachment that
+    /// is in both counts only once. The search results are those of `newer`.
     pub fn again(mut self, newer: Evidence) -> Evidence {
         let known = |file: &ErasedFile| self.files.contains(file);
         let files: Vec<ErasedFile> = newer.files.into_iter().filter(|file| !known(file)).collect();

@@ -18,7 +18,7 @@ pub(in crate::lake) struct Identifiers {
     known: FxHashMap<u64, u32>,
     /// The number of ids of each subject.
     counts: Vec<u64>,
-    /// The minimum and maximum length of long ids, which count by themselves.
+    /// The minimum and maximum length of long ids, which are found without a type in front of them.
     alone: Lengths,
     /// The minimum and maximum length of a type, a slash and a short id.
     typed: Lengths,
@@ -94,7 +94,7 @@ impl Identifiers {
         }
     }
 
-    /// Returns the subject of the id of a resource of this type.
+    /// Returns the number of the subject to which this id of a resource belongs. `None` if no subject has the id.
     pub(in crate::lake) fn whose(&self, resource_type: &str, id: &str) -> Option<u32> {
         if id.len() >= LONG {
             self.get(id.as_bytes(), self.alone)

@@ -8,8 +8,8 @@ use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
 /// The rows to erase: rows of an application that belong to this person. Shared rows that the person also sees stay.
 ///
-/// If it has authorizations, `patients` should be empty. Otherwise the person's imported rows with the same owners
-/// would be erased too.
+/// If the person has authorizations, `patients` should be empty. Otherwise the person's imported rows with the same
+/// owners would be erased too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Live or test tables.

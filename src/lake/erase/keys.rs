@@ -30,15 +30,15 @@ impl LakeWriter {
         let folder = self.lake().folder();
         // Read the kind from the catalog. The kind in this process's memory may be older.
         match catalog::kind(&self.connection)? {
-            // The lake was sealed, and now it has no sealed files.
+            // The lake was sealed, and now it has no sealed files. So no key is needed.
             Kind::Open => remove_database(folder.path())?,
             _ => folder.retire_keys_but(&self.named_keys()?)?,
         }
         catalog::keys_are_destroyed(&self.connection)
     }
 
-    /// Destroys the keys without a file, with or without a note. If the files with the person's rows were removed
-    /// earlier, the erasure changes no file and leaves no note.
+    /// Destroys the keys without a file, with or without a note. There is no note if the files with the person's rows
+    /// were removed earlier, because then the erasure changes no file.
     pub(super) fn destroy_all_keys(&self) -> Result<(), LakeError> {
         catalog::have_keys_destroyed(&self.connection)?;
         self.destroy_keys()
@@ -59,8 +59,8 @@ impl LakeWriter {
         let mut kept = self.named_keys()?;
         match catalog::expired_keys(&self.connection)? {
             Some(expired) => kept.extend(ids(expired)?),
-            // There is no list if an earlier program or `tabularium check --adopt` made the catalog. Any key without
-            // a file may belong to an expired file, so list all of them now.
+            // There is no list if an earlier program or `tabularium check --adopt` made the catalog. Any key without a
+            // file may belong to an expired file. So put all keys without a file on the list now, and destroy none.
             None => {
                 let unnamed = folder.keys_but(&kept)?;
                 return catalog::list_expired_keys(&self.connection, unnamed.iter().map(ToString::to_string));

@@ -1,5 +1,5 @@
-//! The rows that a process must hide: rows of unfinished erasures, and rows of finished ones from readers of an older
-//! snapshot.
+//! The rows that a process must hide. Rows of unfinished erasures are hidden from all readers. Rows of a finished
+//! erasure are hidden only from readers of a snapshot that was read before the erasure finished.
 
 use std::sync::Arc;
 
@@ -19,13 +19,15 @@ pub(in crate::lake) struct Known {
 #[derive(Clone, Debug)]
 struct One {
     erasure: Arc<Erasure>,
-    /// Snapshots that are read in this epoch or later have none of the rows. `None` while the erasure is unfinished.
+    /// Snapshots that are read in this epoch or later have none of the erasure's rows. `None` while the erasure is
+    /// unfinished.
     finished: Option<u64>,
 }
 
 impl Known {
-    /// Returns what this process knows after `now` was read from the catalog. `oldest` is the lowest epoch of any
-    /// snapshot in memory; erasures that finished by then are forgotten. Returns `None` if `now` is not newer.
+    /// Returns what this process knows after it has read `now` from the catalog. `oldest` is the lowest epoch of any
+    /// snapshot in memory. Erasures that finished in this epoch or earlier are forgotten. Returns `None` if `now` is
+    /// not newer.
     pub(in crate::lake) fn learn(&self, now: &Erasures, oldest: u64) -> Option<Known> {
         if now.epoch <= self.epoch {
             return None;
@@ -52,8 +54,8 @@ impl Known {
         })
     }
 
-    /// Returns what this process knows with exactly these intents as requested erasures. Their rows are hidden from
-    /// all readers. Returns `None` if the requested erasures are the same already.
+    /// Returns what this process knows if `intents` replace the requested erasures. The rows of requested erasures are
+    /// hidden from all readers. Returns `None` if exactly these erasures are requested already.
     pub(in crate::lake) fn hiding(&self, intents: &[Intent]) -> Option<Known> {
         let same = |erasure: &Arc<Erasure>, intent: &Intent| *erasure.scope == intent.scope();
         if self.asked.len() == intents.len() && self.asked.iter().zip(intents).all(|(one, intent)| same(one, intent)) {

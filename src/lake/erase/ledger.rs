@@ -73,7 +73,7 @@ pub struct LedgerState {
     pub ledger: String,
     /// The ledger's length in bytes.
     pub bytes: u64,
-    /// The SHA-256 of these bytes, as hexadecimal digits.
+    /// The SHA-256 of the ledger's bytes, as hexadecimal digits.
     pub sha256: String,
 }
 
@@ -146,7 +146,8 @@ impl Ledger {
         Ledger::read(path)?.ok_or_else(|| unreadable(path, 1))
     }
 
-    /// Copies the ledger to another path. If there is a file, it must be this ledger, and gets its missing lines.
+    /// Copies the ledger to another path. If a file exists there, it must be a copy of this ledger. Then the lines that
+    /// it lacks are added.
     pub fn carry_to(&self, path: &Path) -> Result<(), LakeError> {
         let Some(there) = Ledger::read(path)? else {
             return publish(path, &self.bytes);
@@ -195,7 +196,7 @@ impl Ledger {
         }
     }
 
-    /// Whether this is the ledger of that state, or a later version of it.
+    /// Whether this is the ledger that `state` describes, or a later version of it.
     pub fn goes_on_from(&self, state: &LedgerState) -> bool {
         let length = usize::try_from(state.bytes).ok();
         let begun = length.and_then(|length| self.bytes.get(..length));
@@ -242,8 +243,8 @@ impl ErasedSince {
         self.rows.is_empty()
     }
 
-    /// Returns the number of the newest of these erasures. Without one, returns the number after which they were
-    /// looked for.
+    /// Returns the number of the newest of the erasures. If there are none, returns the number that was given to
+    /// `Ledger::since`.
     pub fn newest(&self) -> u64 {
         self.newest
     }
@@ -254,10 +255,10 @@ impl ErasedSince {
     }
 }
 
-/// Enters erasures that a lake has recorded, durably and without duplicates. `id` is the ledger that the lake's
-/// backups rely on. Returns [`LakeError::Ledger`] if that ledger is not at its path. Without an id there is no backup
-/// that could bring people back. Then it enters the erasures only if the file exists or [`VARIABLE`] names one, which
-/// it creates.
+/// Enters erasures that a lake has recorded, durably and without duplicates. `id` is the ledger that the lake's backups
+/// rely on. Returns [`LakeError::Ledger`] if that ledger is not at its path. Without an `id` there is no backup that
+/// could bring people back. Then this function enters the erasures only if the ledger's file exists or [`VARIABLE`] is
+/// set. If [`VARIABLE`] is set and the file is missing, it creates the file.
 pub(in crate::lake) fn enter(
     dir: &Path,
     key: OwnerKey,
@@ -321,8 +322,8 @@ fn open(path: &Path) -> Result<File, LakeError> {
     Ok(file)
 }
 
-/// Whether an entry is in these lines. The number alone does not show it, because copies of a lake give the same
-/// numbers to different erasures.
+/// Whether an entry is in these lines. The erasure's number alone is not enough to decide this, because copies of a
+/// lake give the same numbers to different erasures.
 fn is_in(recent: &[u8], entry: &Entry) -> bool {
     let begin = format!(r#"{{"lake":"{}","number":{},"#, entry.lake, entry.number);
     memchr::memmem::find_iter(recent, begin.as_bytes()).any(|at| {
@@ -466,7 +467,7 @@ fn unreadable(path: &Path, line: usize) -> LakeError {
     }
 }
 
-/// Returns the error for a ledger that is missing or is not that of the lake's backups.
+/// Returns the error for a ledger that is missing, or that is not the one on which the lake's backups rely.
 fn not_the_one(path: &Path, how: &str) -> LakeError {
     LakeError::Ledger {
         path: path.to_owned(),

@@ -1,13 +1,12 @@
 //! Erases a person's rows for good, from the newest snapshot and from every older one that can still be read.
 //!
-//! This module decides which rows an erasure covers. It hides them as soon as the erasure is recorded, and rewrites
-//! the files that hold them. It does not decide who may request an erasure, and it does not touch rows without a
-//! person.
+//! This module decides which rows an erasure covers. It hides them as soon as the erasure is recorded, and rewrites the
+//! files that hold them. It does not decide who may request an erasure, and it does not touch rows without a person.
 //!
 //! The catalog records an erasure first. From then on no scope shows the rows (`known`). Then the files are rewritten
-//! (`prepare`, `rewrite`) and exchanged. The last of these SQLite transactions removes the record (`run`). All
-//! recorded erasures run together, so each file is rewritten once. If the process is killed, the next writer
-//! continues the erasures.
+//! (`prepare`, `rewrite`), and SQLite transactions exchange them in the catalog. The last of these transactions removes
+//! the record (`run`). All recorded erasures run together, so each file is rewritten once. If the process is killed,
+//! the next writer continues the erasures.
 
 mod again;
 mod collect;

@@ -66,15 +66,15 @@ pub(super) struct Found {
     pub(super) type_id: TypeId,
     /// The number of rows of all snapshots, without rows that are blank already.
     pub(super) rows: u64,
-    /// The number of these rows that are resources of the newest snapshot.
+    /// The number of the erasure's rows in the file that are resources of the newest snapshot.
     pub(super) live: u64,
     /// The evidence about the file. `None` until it is collected, and if all rows were blank already.
     pub(super) file: Option<ErasedFile>,
-    /// Whether a new file replaces this one. `false` if none of its other rows is left in any snapshot.
+    /// Whether a new file replaces this one. `false` if no other row of this file is left in any snapshot.
     pub(super) rewritten: bool,
 }
 
-/// The ids to look for in new files, and for each erasure's id the number of its subject.
+/// The ids to look for in new files, and a map from each erasure's id to the number of its subject.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) identifiers: &'a Identifiers,
@@ -87,7 +87,7 @@ pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
     pub(super) fresh: Fresh,
     pub(super) found: Vec<Found>,
-    /// The evidence about the file, for each subject. Used if earlier versions are erased.
+    /// The evidence about the file, for each subject. Empty unless superseded rows are erased.
     pub(super) told: Vec<(String, ErasedFile)>,
     /// The size of the new files in bytes.
     pub(super) bytes: u64,
@@ -115,8 +115,8 @@ pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Key
     })
 }
 
-/// Writes the replacement of a file without the rows of the erasures, and its delete files. Returns `None` if the
-/// file has no such row.
+/// Writes a new file that replaces `file` without the rows of the erasures, and the delete files of the new file.
+/// Returns `None` if `file` has no such row.
 pub(super) fn prepare<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -232,8 +232,8 @@ pub(super) struct Superseded<'a> {
     pub(super) number: u32,
 }
 
-/// Writes the replacement of a file without those rows of the scopes that the newest snapshot does not have. Returns
-/// `None` if there are no such rows, or only blank ones.
+/// Writes the replacement of a file. The replacement lacks those rows of the scopes that the newest snapshot does not
+/// have. Returns `None` if the file has no such rows, or only blank ones.
 pub(super) fn prepare_superseded<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -322,8 +322,8 @@ fn path(folder: &Folder, table: &TableSnapshot, file: &StoredFile) -> PathBuf {
         .join(&file.name)
 }
 
-/// Writes the replacement of a file without the rows in `erased`, and its delete files. Writes nothing if no row is
-/// left in any snapshot.
+/// Writes a new file that replaces `file` without the rows in `erased`, and the delete files of the new file. Writes
+/// nothing if no row is left in any snapshot.
 fn replace<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -416,7 +416,8 @@ pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
     text
 }
 
-/// A delete file to write: its first snapshot, the snapshot with which it ends, and its positions.
+/// A delete file to write: the first snapshot that has it, the first later snapshot that does not have it (`None` if
+/// all later ones have it), and the positions.
 type Period = (u64, Option<u64>, Vec<u64>);
 
 /// Returns the delete files for a rewritten file whose rows at `erased` are deleted in all snapshots. `deletes` are

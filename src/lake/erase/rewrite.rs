@@ -39,9 +39,9 @@ const NEIGHBOURS: [&str; 8] = [
     "digest",
 ];
 
-/// Rewrites the file at `old` to `new`, sealed or clear like the lake's new files. The rows at `erased` become blank.
-/// These positions ascend and are not all of the file's `rows`. Row groups without such a row are copied as they are
-/// if both files are clear.
+/// Rewrites the file at `old` to `new`, sealed or clear like the lake's new files. The rows at the positions `erased`
+/// become blank. The positions ascend. At least one of the file's `rows` rows is not among them. Row groups without an
+/// erased row are copied as they are if both files are clear.
 pub(in crate::lake) fn rewrite(
     old: &Path,
     new: &Path,
@@ -64,7 +64,7 @@ pub(in crate::lake) fn rewrite(
         let next = erased.partition_point(|row| *row < end);
         let is_untouched = erased.partition_point(|row| *row < at) == next;
         if is_untouched && writer.copy_group((old, &file), metadata.metadata(), group)? {
-            // A blank row at the start of the next row group copies the last row of this one.
+            // If the next row group starts with a blank row, that row copies from the last row of this row group.
             if erased.get(next) == Some(&end) {
                 neighbour = neighbour_at(old, &file, &metadata, rows, end as usize - 1)?;
             }
@@ -163,8 +163,8 @@ fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(batch.schema(), columns.collect::<Result<_, _>>()?)
 }
 
-/// Returns the batch with the marked rows blank. A blank row copies the last row before it that is not blank. The
-/// first `leading` rows have none and copy the first row that stays.
+/// Returns the batch with the marked rows blank. A blank row copies from the last row before it that is not blank. The
+/// first `leading` rows have no such row before them, so they copy from the first row that stays.
 fn blanked(
     neighbour: &RecordBatch,
     batch: &RecordBatch,

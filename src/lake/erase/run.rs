@@ -22,8 +22,9 @@ use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::snapshot::{Snapshot, TableSnapshot};
 use crate::parallel;
 
-/// The size of new files, in bytes, after which they replace the old ones. Files of about this size are also rewritten
-/// at a time. So the disk needs up to about twice as much more space, and a kill may lose that much work.
+/// As soon as the new files have more bytes than this, they replace the old files. It is also the approximate number of
+/// bytes of the old files that are rewritten at the same time. So the disk needs up to about twice this much additional
+/// space. If the process is killed, up to this much work is lost.
 pub(super) const AT_ONCE: u64 = 1 << 30;
 
 /// The maximum number of files that are rewritten at the same time. Each keeps an encoded row group in memory.
@@ -69,17 +70,17 @@ pub(super) struct Progress {
     hindered: BTreeSet<u64>,
     /// Whether the erasures could not be entered in the ledger. Then none of them is finished.
     is_unlisted: bool,
-    /// Why bytes of any of these erasures may remain, as texts: old files or keys that could not be removed, or disk
-    /// errors.
+    /// Places where bytes of any erasure may remain, as texts. Examples are old files and keys that could not be
+    /// removed, and files that could not be replaced because of a disk error.
     pub(super) left: Vec<String>,
 }
 
 impl LakeWriter {
     /// Erases the rows that belong to a patient's scope itself, from the newest snapshot and from all older readable
-    /// ones. Rows without a person stay. So do rows that are committed later, even if they have the same contents.
+    /// ones. Rows without a person stay. Rows that are committed later stay too, even if they have the same contents.
     ///
-    /// Once the erasure is recorded, no scope shows the rows. If this call fails or is killed after that, the next
-    /// writer continues the erasure.
+    /// As soon as the erasure is recorded, no scope shows the rows. If this call fails or is killed after that, the
+    /// next writer continues the erasure.
     pub fn erase(&mut self, mode: Mode, application: &str, patient: &PatientScope) -> Result<Erased, LakeError> {
         let intent = Intent {
             mode,
@@ -92,8 +93,8 @@ impl LakeWriter {
 
     /// Erases the rows of several intents at once. This costs little more than the largest of them, because each file
     /// is rewritten once. Returns the result for each intent. [`Erased::left`] lists what could not be finished.
-    /// Unfinished erasures are recorded and their rows hidden, so they need not be requested again. A repeated
-    /// request also finds what an earlier one has left, even if no row is there any more.
+    /// Unfinished erasures are recorded and their rows hidden, so they need not be requested again. If an erasure is
+    /// requested again, the result also lists what the earlier one has left, even if no row is there any more.
     pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
         let ids = self.record_erasures(intents)?;
         let done = self.finish_erasures();
@@ -105,8 +106,8 @@ impl LakeWriter {
             let fresh: Vec<String> = fresh.collect();
             done.left.extend(fresh);
         }
-        // An erasure that was recorded now has emptied the log. An intent without rows, but with evidence, repeats an
-        // earlier erasure. Then empty the log here.
+        // An erasure that was recorded by this call has emptied the log. An intent without rows was not recorded. If it
+        // has evidence, it repeats an earlier erasure, so empty the log for it here.
         let is_repeated = |intent: &Intent| {
             let subject = subject(self.lake().owner_key(), intent);
             catalog::entries(&self.connection, &subject).is_ok_and(|entries| !entries.is_empty())
@@ -124,7 +125,7 @@ impl LakeWriter {
     /// Removes orphans and replaced files that may hold rows of these intents, and destroys the keys of replaced
     /// files. Returns texts for each intent: what could not be removed, and what `tabularium check --adopt` has kept.
     fn remains(&self, intents: &[Intent]) -> Vec<Vec<String>> {
-        // Orphans of interrupted writers may have such rows, though no snapshot shows them.
+        // Orphans of interrupted writers may have rows of these intents, though no snapshot shows these rows.
         let scopes: Vec<Scope> = intents.iter().map(Intent::scope).collect();
         let scopes: Vec<&Scope> = scopes.iter().collect();
         let mut of_all = self.remove_orphans_of(&scopes);
@@ -158,7 +159,7 @@ impl LakeWriter {
     /// Does the first half of [`erase_all`](LakeWriter::erase_all): hides the rows from all readers, durably. Returns
     /// the id of each intent's erasure, or `None` for an intent without rows, which is not recorded.
     pub fn record_erasures(&mut self, intents: &[Intent]) -> Result<Vec<Option<u64>>, LakeError> {
-        // A failed transaction of this writer may have left files with such rows.
+        // A failed transaction of this writer may have left files with rows of these intents.
         self.settle_orphans()?;
         let mut unique: Vec<&Intent> = Vec::new();
         let places: Vec<usize> = intents
@@ -214,8 +215,8 @@ impl LakeWriter {
         unfinished
     }
 
-    /// Returns for each intent whether any snapshot has rows or attachments of it. A file that cannot be read counts
-    /// as having rows, if its owners include one of the intent's.
+    /// Returns for each intent whether any snapshot has rows or attachments of it. A file that cannot be read counts as
+    /// having rows, if its owner range contains an owner of the intent.
     fn have_rows(&self, intents: &[&Intent]) -> Result<Vec<bool>, LakeError> {
         let snapshot = self.lake().snapshot();
         let scopes: Vec<Scope> = intents.iter().map(|intent| intent.scope()).collect();
@@ -262,8 +263,8 @@ impl LakeWriter {
         folder.join(&file.name)
     }
 
-    /// Finishes the erasures of an earlier writer as far as possible. The rows of the rest stay hidden, and the rest
-    /// does not prevent writing.
+    /// Finishes the erasures of an earlier writer as far as possible. If an erasure cannot be finished, its rows stay
+    /// hidden. The unfinished erasure does not prevent writing.
     pub(in crate::lake) fn go_on_erasing(&mut self) -> Result<(), LakeError> {
         let pending = self.lake().snapshot().erasures.pending.clone();
         if !pending.is_empty() {
@@ -296,8 +297,8 @@ impl LakeWriter {
             progress.left.push(format!("backups, because {error}"));
         }
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
-            // The disk may not have space for all new files at once. Rewriting one file after the other needs less
-            // space.
+            // The disk may not have space for all new files at once. So rewrite one file after the other, which needs
+            // less space.
             tracing::debug!(%error, "erasing goes on file by file");
             self.leaves_orphans = true;
             progress.hindered.clear();
@@ -366,7 +367,7 @@ impl LakeWriter {
         let mut work = Work::default();
         let mut rest = reached.as_slice();
         while !rest.is_empty() {
-            // Files of about `at_once` bytes are rewritten at the same time, the largest ones first.
+            // Files of about `at_once` bytes in total are rewritten at the same time, the largest ones first.
             let mut bytes = 0;
             let is_within = |(at, (.., size)): &(usize, &(_, _, _, u64))| {
                 bytes += *size;
@@ -420,8 +421,8 @@ impl LakeWriter {
         self.exchange(work, &finished, &attached, progress)
     }
 
-    /// Collects the ids of all rows that the erasures cover. Returns for each erasure's id the number of its subject,
-    /// and the ids of all subjects of this writer.
+    /// Collects the ids of all rows that the erasures cover. Returns a map from each erasure's id to the number of its
+    /// subject, and the ids of all subjects of this writer.
     fn collect_ids(
         &mut self,
         snapshot: &Snapshot,
@@ -463,8 +464,8 @@ impl LakeWriter {
         Ok(false)
     }
 
-    /// Replaces old files by new ones in all snapshots, removes the attachments that the erasures in `attached`
-    /// cover, and removes the records of the `finished` erasures. Then removes the old files and destroys their keys.
+    /// Replaces old files by new ones in all snapshots. Also removes the attachments that the erasures in `attached`
+    /// cover, and the records of the `finished` erasures. Then removes the old files and destroys their keys.
     pub(super) fn exchange(
         &mut self,
         mut work: Work<'_>,
@@ -507,7 +508,7 @@ impl LakeWriter {
         }
         let base = self.lake().snapshot();
         self.publish(&base)?;
-        // The catalog lists the old files for deletion until they are removed.
+        // The catalog lists the old files for deletion. Each stays on this list until it is removed.
         let not_removed = self.remove_scheduled()?;
         progress.left.extend(not_removed.iter().map(|error| reasons(error)));
         progress.left.extend(self.destroy_keys().err().map(keys_left));

@@ -116,7 +116,7 @@ fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
 }
 
 /// Returns for each scope the number of attachment files in its mode, and how many of them belong to the scope's
-/// person. A file whose name fits and whose trailer cannot be read counts.
+/// person. If a file's name fits and its trailer cannot be read, the file counts as one of the person's.
 pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope]) -> Result<Vec<Searched>, LakeError> {
     let mut searched = vec![Searched::default(); scopes.len()];
     let mut modes: Vec<_> = scopes.iter().map(|scope| scope.mode).collect();

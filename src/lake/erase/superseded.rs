@@ -12,12 +12,13 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Scope;
 
 impl LakeWriter {
-    /// Removes the rows of these scopes that older snapshots have and the newest one does not. They may hold values
-    /// that were erased elsewhere since. Returns for each scope the places where such rows may remain, as texts with
-    /// the reasons.
+    /// Removes the rows of these scopes that older snapshots have and the newest one does not. These rows may hold
+    /// values that were erased elsewhere in the meantime. Returns for each scope the places where such rows may remain,
+    /// as texts with the reasons.
     ///
-    /// It records no erasure, because the newest snapshot shows no such row. So a caller that is interrupted must
-    /// call it again. The changed files count as evidence of the erasures `of`, one for each intent.
+    /// It records no erasure, because the newest snapshot shows no such row. So a caller that is interrupted must call
+    /// it again. `of` has one erasure for each intent. The files from which an intent's rows are removed become
+    /// evidence of its erasure.
     pub fn erase_superseded(&mut self, intents: &[Intent], of: &[Intent]) -> Result<Vec<Vec<String>>, LakeError> {
         let snapshot = self.lake().snapshot();
         let key = self.lake().owner_key();
@@ -74,7 +75,8 @@ impl LakeWriter {
     }
 
     fn exchange_superseded(&mut self, work: Work<'_>, progress: &mut Progress) -> Result<(), LakeError> {
-        // An exchange raises the epoch. A catalog with an epoch must have the table of erasures.
+        // Create the table of erasures if it is missing: an exchange raises the epoch, and a catalog with an epoch must
+        // have this table.
         catalog::watch_erasures(&self.connection)?;
         self.exchange(work, &[], &[], progress)
     }

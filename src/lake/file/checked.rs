@@ -30,8 +30,8 @@ pub struct CheckedFile(Arc<Open>);
 struct Open {
     file: File,
     guarded: Guarded,
-    /// The index and the bytes of the last page read. The Parquet library first reads the header of a page and then
-    /// its data.
+    /// The index and the bytes of the last page read. They are kept because the Parquet library first reads the header
+    /// of a page and then its data.
     last: Mutex<Option<(usize, Bytes)>>,
 }
 

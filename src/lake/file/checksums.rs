@@ -93,7 +93,7 @@ impl PageStore for SummedPages {
         Ok(PageKey::new(self.blobs.len() as u64 - 1))
     }
 
-    /// The writer takes blobs in the order of the file. Each page is two of them: its header and its data.
+    /// The writer takes blobs in the order of the file. A page consists of two blobs: its header and its data.
     fn take(&mut self, key: PageKey) -> Result<Bytes, ParquetError> {
         let blob = self.blobs.get_mut(key.get() as usize).map(std::mem::take);
         let blob = blob.ok_or_else(|| ParquetError::General("a page that was not stored".to_owned()))?;
@@ -114,8 +114,8 @@ impl PageStore for SummedPages {
     }
 }
 
-/// Returns the footer's entry before the checksum is known. `start` is where the section begins, or 0 in a file
-/// without one.
+/// Returns the footer's entry before the checksum is known. `start` is where the section begins, or 0 in a file without
+/// a section.
 pub(in crate::lake) fn unsealed(start: u64) -> KeyValue {
     KeyValue::new(
         CHECKSUMS_KEY.to_owned(),

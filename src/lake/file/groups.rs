@@ -65,7 +65,7 @@ impl fmt::Debug for RowGroups {
 }
 
 impl RowGroups {
-    /// `writer` writes batches of this schema and has written nothing.
+    /// Makes the row groups of a new file. `writer` must write batches of this schema, and must have written nothing.
     pub(super) fn new(writer: ArrowWriter<File>, schema: SchemaRef) -> Result<RowGroups, ParquetError> {
         let (file, encoders) = writer.into_serialized_writer()?;
         Ok(RowGroups {
@@ -119,7 +119,7 @@ impl RowGroups {
         Ok(())
     }
 
-    /// Whether the leaves of this file are those of another one.
+    /// Whether this file has the same leaves as the file with this footer.
     pub(super) fn has_leaves_of(&self, metadata: &ParquetMetaData) -> bool {
         let theirs = metadata.file_metadata().schema_descr();
         self.file.schema_descr().columns() == theirs.columns()

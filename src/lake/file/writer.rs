@@ -102,10 +102,9 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Copies a row group of another file, the one at `old`, as it is, without decoding it. `metadata` is that file's
-    /// footer with its page indexes and with the encodings of its pages as a list, not as a mask. Returns `false` and
-    /// copies nothing unless both files are clear and have the same columns, and the other one has checksums and
-    /// statistics.
+    /// Copies a row group of the file at `old` as it is, without decoding it. `metadata` is that file's footer with its
+    /// page indexes and with the encodings of its pages as a list, not as a mask. Returns `false` and copies nothing
+    /// unless both files are clear and have the same columns, and the file at `old` has checksums and statistics.
     pub(in crate::lake) fn copy_group(
         &mut self,
         (old, from): (&Path, &CheckedFile),
@@ -116,7 +115,8 @@ impl FileWriter {
         let (None, Some(sums)) = (&self.key, from.checksums()) else {
             return Ok(false);
         };
-        // A scan needs the encodings of the pages. A footer that was read without them would lose them.
+        // A scan needs the encodings of the pages. If the footer was read without them, the copy would lose them. So
+        // copy nothing then.
         let has_encodings = copied
             .columns()
             .iter()
@@ -198,7 +198,7 @@ impl FileWriter {
     }
 }
 
-/// Finishes a clear file: writes the checksums of its pages, the footer, and the checksum of these bytes.
+/// Finishes a clear file: writes the checksums of its pages, the footer, and a checksum of all bytes after the pages.
 fn summed(mut groups: RowGroups, sums: &PageSums, path: &Path) -> Result<File, LakeError> {
     groups.end().map_err(LakeError::parquet("write", path))?;
     let start = groups.bytes_written() as u64;

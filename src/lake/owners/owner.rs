@@ -73,7 +73,8 @@ impl OwnerKey {
         owners
     }
 
-    /// Returns the hash of a resource that becomes the second half of its new id when ids are rewritten.
+    /// Returns the hash of a resource. When ids are rewritten, this hash becomes the second half of the resource's new
+    /// id.
     pub fn hash(self, application: &str, resource_type: &str, id: &str) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
         for text in [application, resource_type, id] {

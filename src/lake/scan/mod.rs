@@ -1,4 +1,4 @@
-//! Reads rows for requests. Each such read goes through a [`ScopedTable`]. This module decides which rows a
+//! Reads rows for requests. Each read goes through a [`ScopedTable`]. This module decides which rows a
 //! [`Scope`](super::Scope) shows, which files, row groups, pages and Parquet leaves a request reads, and what stays in
 //! memory between requests.
 //!

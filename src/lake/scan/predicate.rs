@@ -33,7 +33,7 @@ pub trait Predicate: Any + fmt::Debug + Send + Sync {
     /// Returns a condition that every matching row meets. The scan uses it to skip rows.
     fn necessary(&self) -> &Necessary;
 
-    /// Whether `necessary` returns a stricter condition once the plan runs, because the condition depends on the
+    /// Whether `necessary` returns a stricter condition when the plan runs, because the condition depends on the
     /// results of another plan. If so, the scan calls `necessary` again when its first partition begins.
     fn is_late(&self) -> bool {
         false

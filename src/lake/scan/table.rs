@@ -63,8 +63,8 @@ impl Reader {
         }
     }
 
-    /// Hides the rows that these intents mean, in addition to the rows of recorded erasures. The intents replace those
-    /// of the previous call.
+    /// Hides the rows that these intents mean, in addition to the rows of recorded erasures. The intents replace the
+    /// intents of the previous call.
     pub(in crate::lake) fn hide(&self, intents: &[Intent]) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.hiding(intents) {

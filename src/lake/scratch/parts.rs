@@ -1,5 +1,5 @@
-//! An unnamed temporary file for many sequences of bytes. Each is written once and read by itself, as a whole or in
-//! part.
+//! An unnamed temporary file for many sequences of bytes. Each sequence is written once. It can be read by itself, as a
+//! whole or in part.
 
 use std::fs::File;
 use std::io;

@@ -10,7 +10,7 @@ use crate::private;
 pub(super) const PIECE: usize = 16 << 10;
 
 /// Creates a file and removes its name at once. So the file disappears with the process, however the process ends.
-/// Only the process's user may open it before that.
+/// Before the name is removed, only the process's user may open the file.
 pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("scratch-{}", uuid::Uuid::new_v4()));
     let file = private::options().read(true).write(true).create_new(true).open(&path)?;

@@ -155,7 +155,7 @@ impl KekSource {
 }
 
 impl fmt::Display for KekSource {
-    /// Writes the source, but no command, because its arguments may be secrets.
+    /// Writes the source. Does not write the command, because its arguments may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KekSource::File(path) => write!(f, "in {}", path.display()),

@@ -12,17 +12,17 @@ use super::key::{FileKey, LentKey};
 use super::key_id::KeyId;
 use super::kind::Kind;
 
-/// The keys of a lake, and the kind of the lake. Cheap to clone. Clones share both, so all of them change when the lake
-/// changes its kind.
+/// The keys of a lake, and the kind of the lake. Cheap to clone. All clones share the keys and the kind, so a change of
+/// the kind reaches all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     state: RwLock<State>,
-    /// The keys in use: new keys that are not stored yet, because a writer may read its file before the commit, and
-    /// keys of files that a running answer still reads. A key is found here until its last [`FileKey`] is dropped, even
-    /// after it was removed from the database.
+    /// The keys in use. Some are new and not stored yet, because a writer may read its file before the commit. The
+    /// others seal files that a running answer still reads. A key is found here until its last [`FileKey`] is dropped,
+    /// even after it was removed from the database.
     lent: Mutex<FxHashMap<KeyId, LentKey>>,
 }
 
@@ -162,7 +162,7 @@ impl Keys {
         self.store().map_or_else(|| Ok(Vec::new()), |store| store.ids())
     }
 
-    /// Drops the cached keys if another process has changed the database, because it may have destroyed keys.
+    /// Drops the cached keys if another process has changed the database, because that process may have destroyed keys.
     pub fn refresh(&self) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.refresh())
     }

@@ -1,5 +1,5 @@
 //! The keys of a sealed lake. Each sealed file has its own key in `keys.sqlite` beside the catalog. The key-encryption
-//! key wraps these keys and is not in the folder. Without it nobody can read the folder. Once a file's key is
+//! key wraps these keys and is not in the folder. Without it nobody can read the folder. After a file's key was
 //! destroyed, nobody can read any copy of the file.
 //!
 //! This module makes, stores, finds and destroys keys, and opens sealed Parquet files (`file/open.rs`,

@@ -49,7 +49,8 @@ fn wrapped(folder: &Path, sql: &str) -> Vec<Vec<u8>> {
     rows.map(Result::unwrap).collect()
 }
 
-/// Counts the texts of which 12 successive bytes are in the database's file, and those of which 12 are in its journal.
+/// Returns how many of the texts have remains in the database's file, and how many have remains in its journal. A text
+/// has remains in a file that contains 12 successive bytes of it.
 fn left(folder: &Path, texts: &[Vec<u8>]) -> (usize, usize) {
     let found = |name: &str| {
         let bytes = std::fs::read(folder.join(name)).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::key_id::KeyId;
 
 /// The first byte of every wrapped text. It is the version of the format.
 const VERSION: u8 = 1;
-/// The purpose of a proof of a key-encryption key, and that of a wrapped earlier key-encryption key.
+/// The purposes of two kinds of texts: the proof of a key-encryption key, and a wrapped earlier key-encryption key.
 const PROOF: &[u8] = b"proof";
 const EARLIER: &[u8] = b"earlier";
 
@@ -42,7 +42,7 @@ impl Wrapping {
         self.seal(PROOF, &[])
     }
 
-    /// Whether this key-encryption key made a proof.
+    /// Whether this key-encryption key made this proof.
     pub(super) fn proves(&self, proof: &[u8]) -> bool {
         self.open(PROOF, proof).is_some()
     }

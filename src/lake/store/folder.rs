@@ -10,8 +10,8 @@
 //! DIR/data/.orphans/TIME/...          files of interrupted writers, moved aside
 //! ```
 //!
-//! Some other files of the program join these names to a folder without a [`Folder`], for example `copy.rs` beside this
-//! file, `backup`, `maintenance` and `lake::seal`.
+//! Some other files of the program build these paths themselves, without a [`Folder`], for example `copy.rs` beside
+//! this file, `backup`, `maintenance` and `lake::seal`.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,8 @@ impl Folder {
         Ok(self.with_keys(Keys::of_kind(kind, store)))
     }
 
-    /// Makes the keys database for a sealed lake that will be made in this folder, and takes its keys.
+    /// Makes the keys database for a new sealed lake in this folder, and returns the folder with the keys of that
+    /// database.
     pub(in crate::lake) fn seal(self, source: &KekSource) -> Result<Folder, LakeError> {
         let store = self.make_keys(source)?;
         Ok(self.with_keys(Keys::of(store)))
@@ -112,17 +113,18 @@ impl Folder {
         std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
     }
 
-    /// Returns the path at which a new catalog is built. It is renamed when it is complete.
+    /// Returns the path at which a new catalog is built. When the new catalog is complete, it is renamed to its final
+    /// name.
     pub(in crate::lake) fn new_catalog(&self) -> PathBuf {
         self.path.join("catalog.sqlite.new")
     }
 
-    /// Returns the path of the mark.
+    /// Returns the path of the catalog's mark.
     pub(in crate::lake) fn mark(&self) -> PathBuf {
         self.path.join("catalog.mark")
     }
 
-    /// Returns the path at which a new mark is written. It is renamed when it is complete.
+    /// Returns the path at which a new mark is written. When the new mark is complete, it is renamed to its final name.
     pub(in crate::lake) fn new_mark(&self) -> PathBuf {
         self.path.join("catalog.mark.new")
     }
@@ -164,7 +166,8 @@ impl Folder {
         Ok(kept)
     }
 
-    /// Returns the folder for data files that the new catalog of this time could not adopt.
+    /// Returns the folder for data files that a new catalog could not adopt. `time` makes the name of the folder
+    /// unique.
     pub(in crate::lake) fn kept_files(&self, time: &str) -> PathBuf {
         self.path.join(format!("{KEPT_FILES}{time}"))
     }

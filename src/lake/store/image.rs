@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// A file that the copied catalog names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageFile {
-    /// The path below the lake's folder: `data/live/Patient/0123456789abcdef.parquet`.
+    /// The path below the lake's folder, for example `data/live/Patient/0123456789abcdef.parquet`.
     pub path: PathBuf,
     /// The file's length, as the catalog records it.
     pub bytes: u64,
@@ -49,7 +49,8 @@ pub struct LakeImage {
     pub erasures: u64,
     /// The kind of the lake's files.
     pub kind: Kind,
-    /// Whether the catalog has unfinished erasures. If so, files may still have rows that no reader may see.
+    /// Whether the catalog has unfinished erasures. If so, files can still contain rows that are hidden from all
+    /// readers.
     pub is_erasing: bool,
     /// Every data file, delete file and attachment of all snapshots, by path.
     pub files: Vec<ImageFile>,
@@ -204,9 +205,9 @@ pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
     }
 }
 
-/// Turns a folder with a copied catalog and its files into a lake. Raises the catalog's count of erasures to the
-/// number of the newest erasure in `carried_out`, records the id of `ledger`, and writes the mark. `ledger` is `None`
-/// while the copy is still being built, because no ledger is beside it then. Returns the secret that hashes owners.
+/// Turns a folder with a copied catalog and its files into a lake. Raises the catalog's count of erasures to the number
+/// of the newest erasure in `carried_out`, records the id of `ledger`, and writes the mark. `ledger` is `None` while
+/// the copy is still being built, because the copy has no ledger yet. Returns the secret that hashes owners.
 pub fn settle_image(
     dir: &Path,
     carried_out: Option<&ErasedSince>,
@@ -218,9 +219,10 @@ pub fn settle_image(
         let known = catalog::epoch(&connection)?;
         let more = carried_out.map_or(0, |since| since.newest().saturating_sub(known));
         if more > 0 {
-            // A restore of a later backup of this lake repeats the erasures with higher numbers than this count. With
-            // a lower count it would repeat these erasures too, and erase rows that this lake will have imported by
-            // then.
+            // Count the erasures in `carried_out` as done. A later backup of this lake records this count, and a
+            // restore of that backup repeats only the erasures with higher numbers. If the count were lower, the
+            // restore would also repeat the erasures in `carried_out`, and erase rows that this lake has imported after
+            // them.
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             catalog::count_erasures_on(&transaction, more)?;
             transaction.commit()?;
@@ -235,8 +237,8 @@ pub fn settle_image(
     settle().map_err(|error: LakeError| error.of_catalog(folder.path()))
 }
 
-/// The lock on a folder in which a lake will be made. Meanwhile other processes that want to write or make a lake
-/// there get [`LakeError::Busy`].
+/// The lock on a folder in which a lake will be made. While this process holds it, other processes that want to write
+/// or make a lake there get [`LakeError::Busy`].
 #[derive(Debug)]
 pub struct Reserved {
     _lock: WriteLock,

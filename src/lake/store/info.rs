@@ -27,7 +27,7 @@ pub struct LakeInfo {
     pub catalog_bytes: u64,
     /// Bytes of data and delete files that only older snapshots reach.
     pub replaced_bytes: u64,
-    /// The tables by name, live ones first.
+    /// The tables by mode and name: first those of mode live, then those of mode test.
     pub tables: Vec<TableInfo>,
 }
 

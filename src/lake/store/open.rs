@@ -135,14 +135,14 @@ impl Lake {
         Arc::clone(&self.0.newest.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Loads the commits of other processes and returns the newest snapshot. Costs a few small queries if there are
-    /// none.
+    /// Loads the commits of other processes and returns the newest snapshot. If there are no such commits, this costs a
+    /// few small queries.
     pub fn refresh(&self) -> Result<Arc<Snapshot>, LakeError> {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let snapshot = catalog::load(&reader, &self.0.folder, Some(&self.snapshot()))?;
-        // Read the kind after the snapshot. A conversion first replaces all files of the former kind, and then
-        // records that the lake has only files of the new kind.
+        // Read the kind after the snapshot, because a conversion first replaces all files of the former kind, and only
+        // then records that the lake has just the new kind.
         let kind = catalog::kind(&reader)?;
         // `reader` is still locked, so refreshes run one at a time, and an older kind cannot replace a newer one.
         self.turn_to(kind)?;
@@ -253,8 +253,8 @@ impl Lake {
         self.0.owner_key.seal(value)
     }
 
-    /// Returns the rows of a resource type that a scope shows in a snapshot. All reads of data go through such a
-    /// table. The table is empty if no resource of the type was ever stored.
+    /// Returns the table of a resource type: its rows in a snapshot, as far as the scope shows them. All reads of data
+    /// go through such a table. The table is empty if no resource of the type was ever stored.
     pub fn table(&self, snapshot: &Arc<Snapshot>, type_id: TypeId, scope: &Arc<Scope>) -> ScopedTable {
         self.0.data.table(snapshot, type_id, scope)
     }
@@ -270,8 +270,8 @@ impl Lake {
         Arc::new(self.0.data.apart(limits))
     }
 
-    /// Hides the rows of these intents from all readers of this lake. Each call replaces the intents of the call
-    /// before. For erasures that are requested and not recorded yet.
+    /// Hides rows from all readers of this lake: the rows of erasures that are requested but not yet recorded.
+    /// `intents` replaces the intents of the previous call.
     pub fn hide(&self, intents: &[Intent]) {
         self.0.data.hide(intents);
     }
@@ -283,7 +283,8 @@ impl Lake {
         self.0.data.warm(&self.snapshot(), go_on)
     }
 
-    /// Returns an error if another file now has the catalog's name. This process still has the former file open.
+    /// Returns an error if another file now has the catalog's name, because this process still has the former file
+    /// open.
     pub(in crate::lake) fn refuse_replaced(&self) -> Result<(), LakeError> {
         let now = FileTrace::of(&self.0.folder.catalog());
         match (&self.0.catalog, &now) {
@@ -325,7 +326,7 @@ impl Lake {
     }
 
     /// Drops cache entries of replaced files and snapshots. Entries stay if a snapshot that this process still has in
-    /// memory uses them. That is a snapshot of a reader, or one of the last few.
+    /// memory uses them. Such a snapshot is held by a reader, or is one of the last few.
     pub fn release(&self) {
         let mut snapshots = self.older().all();
         snapshots.push(self.snapshot());
@@ -419,8 +420,8 @@ fn read_catalog(folder: &Folder) -> Result<(Connection, Arc<Snapshot>, OwnerKey)
     Ok((reader, newest, owner_key))
 }
 
-/// Adds the keys that open the lake's files to the folder. Returns an error if the lake is not of the requested kind,
-/// or if its keys cannot be obtained.
+/// Adds to `folder` the keys that open the lake's files. Returns an error if the lake is not of the requested kind, or
+/// if its keys cannot be obtained.
 fn unlocked(folder: Folder, reader: &Connection, options: &LakeOptions) -> Result<Folder, LakeError> {
     let kind = catalog::kind(reader)?;
     let is_sealed = kind.seals();

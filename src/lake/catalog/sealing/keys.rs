@@ -35,7 +35,7 @@ pub(in crate::lake) fn has_keys_to_destroy(connection: &Connection) -> Result<bo
 /// file.
 pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(), LakeError> {
     let transaction = connection.unchecked_transaction()?;
-    // The keys of expired files were destroyed together with the others.
+    // The keys of expired files were destroyed together with the others, so empty their list.
     if has_list(&transaction)? {
         transaction.execute("DELETE FROM tabularium_expired_key", [])?;
     }
@@ -98,8 +98,8 @@ pub(in crate::lake::catalog) fn end_list(transaction: &Connection) -> Result<(),
     Ok(transaction.execute_batch("DROP TABLE IF EXISTS tabularium_expired_key")?)
 }
 
-/// Adds the keys of files that only snapshots before `oldest` have to the list of keys of expired files. Does nothing
-/// if there is no list. The caller's transaction removes the rows of these files.
+/// Adds keys to the list of keys of expired files: those of the files that only snapshots before `oldest` have. Does
+/// nothing if there is no list. The caller's transaction removes the rows of these files.
 pub(in crate::lake::catalog) fn expire_keys(transaction: &Connection, oldest: u64) -> Result<(), LakeError> {
     if !has_list(transaction)? {
         return Ok(());
@@ -125,9 +125,8 @@ pub(in crate::lake::catalog) fn expire_keys(transaction: &Connection, oldest: u6
     Ok(())
 }
 
-/// Adds the keys of files that a conversion replaces in this transaction to the list of keys of expired files, because
-/// backups may still have these files: data files, their delete files, and attachments. Does nothing if there is no
-/// list.
+/// Adds keys to the list of keys of expired files: those of the data files, delete files and attachments that a
+/// conversion replaces in this transaction. Backups may still have these files. Does nothing if there is no list.
 pub(in crate::lake::catalog) fn expire_replaced_keys(
     transaction: &Connection,
     files: impl Iterator<Item = u64>,

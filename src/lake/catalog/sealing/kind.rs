@@ -63,7 +63,7 @@ pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(
         Kind::Open => {
             complete(&transaction)?;
             end_list(&transaction)?;
-            // Call this before `set_kind`: it notes nothing once the catalog says that the lake is open.
+            // Call this before `set_kind`, because this does nothing for a lake that the catalog calls open.
             have_keys_destroyed(&transaction)?;
         }
         Kind::Sealed | Kind::Unsealing => {}

@@ -21,8 +21,8 @@ pub struct Expired {
     pub files: u64,
 }
 
-/// Removes the snapshots that ended at or before `until` (microseconds since 1970) and whose ids are below `keep_from`,
-/// and schedules the files that only they have for deletion. The newest snapshot stays.
+/// Removes the snapshots that ended at or before `until` (microseconds since 1970) and whose ids are below `keep_from`.
+/// Schedules for deletion the files that only these snapshots have. The newest snapshot stays.
 ///
 /// A snapshot ends when its successor begins, because readers may start on it until then.
 pub(in crate::lake) fn expire(
@@ -70,7 +70,7 @@ pub(in crate::lake) fn expire(
     Ok(Expired { snapshots, files })
 }
 
-/// Schedules the files for deletion whose row in a table of the catalog meets `condition`. In the condition, `?1` is
+/// Schedules a file for deletion if its row in a table of the catalog meets `condition`. In the condition, `?1` is
 /// `number`. Returns the number of files.
 pub(in crate::lake::catalog) fn schedule(
     transaction: &Connection,
@@ -120,7 +120,7 @@ pub(in crate::lake) fn has_scheduled(connection: &Connection) -> Result<bool, La
     Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// Clears the schedule. Callers do this once the files are gone.
+/// Clears the schedule. Callers do this when the files are gone.
 pub(in crate::lake) fn forget_scheduled(connection: &Connection) -> Result<(), LakeError> {
     connection.execute("DELETE FROM ducklake_files_scheduled_for_deletion", [])?;
     Ok(())

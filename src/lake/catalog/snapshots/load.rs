@@ -78,8 +78,8 @@ pub(in crate::lake) fn load(
     let base = base.filter(|base| base.erasures.epoch == erasures.epoch);
     let base = match base {
         Some(base) if base.id == head.snapshot => return Ok(Arc::clone(base)),
-        // If `base` has expired, the rows of files that ended since then may be gone. Then the catalog does not tell
-        // which files ended.
+        // If `base` has expired, load everything: the rows of files that ended since then may be gone, so the catalog
+        // does not tell which files ended.
         Some(base) => snapshot(&reading, "snapshot_id = ?1", base.id)?.map(|from| (base, from)),
         None => None,
     };

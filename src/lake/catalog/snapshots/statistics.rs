@@ -102,7 +102,7 @@ pub(in crate::lake::catalog) fn widen(
         "UPDATE ducklake_table_column_stats SET contains_null = ?3, min_value = ?4, max_value = ?5
          WHERE table_id = ?1 AND column_id = ?2",
     )?;
-    // Files that were written before a column existed have only nulls in it.
+    // If a column is new in an existing table, it has only nulls in all earlier files.
     let unseen = ColumnStatistics {
         null: commit.id.is_some(),
         bounds: None,

@@ -63,8 +63,9 @@ pub(in crate::lake::scan) struct Group {
 }
 
 impl Group {
-    /// Returns the longest interval of the dates whose start is this leaf, in microseconds. `None` if it was not
-    /// computed yet. `Some(None)` if it cannot be computed, for example because a date lacks a bound.
+    /// Returns the length of the longest interval of a date, in microseconds, among the dates whose starts are in the
+    /// leaf `start`. `None` if it was not computed yet. `Some(None)` if it cannot be computed, for example because a
+    /// date lacks a bound.
     pub(in crate::lake::scan) fn width(&self, start: usize) -> Option<Option<u64>> {
         let widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
         widths.iter().find(|(leaf, _)| *leaf == start).map(|(_, width)| *width)
@@ -129,7 +130,8 @@ impl OpenFile {
         })
     }
 
-    /// Returns a number that distinguishes this opening of the file from all others in the process.
+    /// Returns a number that no other open file in this process has. If the same file is opened again, it gets another
+    /// number.
     pub(in crate::lake::scan) fn serial(&self) -> u64 {
         self.serial
     }
@@ -228,8 +230,8 @@ impl OpenFile {
         }
     }
 
-    /// Stores the longest interval of the dates in a row group whose start is this leaf. `None` if it cannot be
-    /// computed.
+    /// Stores the length of the longest interval of a date in a row group, among the dates whose starts are in the leaf
+    /// `start`. `width` is `None` if it cannot be computed.
     pub(in crate::lake::scan) fn keep_width(&self, group: usize, start: usize, width: Option<u64>) {
         let slot = &self.groups[group].widths;
         let mut widths = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -240,12 +242,12 @@ impl OpenFile {
         }
     }
 
-    /// Returns the index of a leaf that every file has. Fails if the file lacks the leaf.
+    /// Returns the index of a leaf that every file must have. Fails if the file lacks the leaf.
     pub(in crate::lake::scan) fn require(&self, column: &'static str) -> Result<usize, ScanError> {
         self.leaf(column).ok_or_else(|| self.missing(column))
     }
 
-    /// Makes the error for a file that lacks a part that every file has.
+    /// Makes the error for a file that lacks a part that every file must have.
     pub(in crate::lake::scan) fn missing(&self, what: &'static str) -> ScanError {
         ScanError::Missing {
             path: self.path.to_path_buf(),
@@ -378,7 +380,7 @@ impl ReadBytes {
         Arc::new(ReadBytes(file.paths.iter().map(|_| AtomicU64::new(0)).collect()))
     }
 
-    /// Returns the leaves of which bytes were read, with the number of bytes.
+    /// Returns the leaves from which bytes were read, each with the number of bytes.
     pub(in crate::lake::scan) fn by_leaf<'a>(&'a self, file: &'a OpenFile) -> impl Iterator<Item = (&'a str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         file.paths

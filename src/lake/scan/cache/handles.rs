@@ -78,9 +78,9 @@ impl Handles {
         Ok(file)
     }
 
-    /// Holds these files and the keys of sealed ones until the returned handles are dropped. `None` if more files than
-    /// `limit` would be held in all. In a sealed lake, an unencrypted file is an error unless it was held before the
-    /// lake was sealed.
+    /// Holds these files and the keys of sealed ones until the returned handles are dropped. `None` if then more than
+    /// `limit` files would be held in all. In a sealed lake, an unencrypted file is an error unless it was held before
+    /// the lake was sealed.
     pub(in crate::lake::scan) fn hold<'p>(
         &self,
         paths: impl Iterator<Item = &'p Path>,
@@ -129,7 +129,8 @@ impl Handles {
         held.get(path).and_then(|holding| holding.file.upgrade())
     }
 
-    /// Whether an unencrypted file is held that was opened while the lake still accepted such files.
+    /// Whether the file at `path` is held, is unencrypted, and was opened while the lake still accepted unencrypted
+    /// files.
     pub(in crate::lake::scan) fn holds_in_clear(&self, path: &Path) -> bool {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let holding = held.get(path).filter(|holding| holding.in_clear);

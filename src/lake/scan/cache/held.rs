@@ -1,6 +1,6 @@
-//! The data that a long answer keeps readable from its first part to its last, so that an erasure does not interrupt
-//! it: handles of its data files, which stay readable after the files are unlinked, positions of deleted rows, and
-//! shared rows.
+//! The data that a long answer keeps readable while it is sent, so that an erasure does not interrupt it: handles of
+//! its data files, positions of deleted rows, and shared rows. A data file stays readable by its handle after the file
+//! was unlinked.
 
 use std::sync::Arc;
 

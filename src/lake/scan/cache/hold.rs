@@ -12,7 +12,7 @@ use crate::lake::snapshot::DataFile;
 
 impl ScopedTable {
     /// Returns the same table with its files held open until the table is dropped: the files of `owners`, or of all
-    /// owners that the scope shows. If too many files would be held, none of these is held. A scan then fails if a file
+    /// owners that the scope shows. If too many files would be held, this table holds none. A scan then fails if a file
     /// is unlinked before the scan opens it.
     pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
         let files = self.files_shown(owners);

@@ -32,7 +32,8 @@ pub struct MemoryLimits {
     /// deleted rows, columns of frequently read people, shared rows that patient tokens see, and recently read rows. 1
     /// GiB by default. Open files take about 20 bytes per row if reads by id have touched every row group.
     pub bytes: u64,
-    /// The maximum number of open files in the cache. Long answers may hold as many more files open. 512 by default.
+    /// The maximum number of open files in the cache. Long answers may hold up to the same number of files open in
+    /// addition. 512 by default.
     pub handles: usize,
     /// Whether people's columns are cached. Benchmarks turn this off, so that each read of a person is a first read.
     pub people: bool,
@@ -84,7 +85,7 @@ pub(in crate::lake::scan) struct RowKey {
     /// The data file's id.
     pub(in crate::lake::scan) id: u64,
     /// The [`OpenFile::serial`] of the file from which the row was read. If an erasure replaces the file, the new file
-    /// has another one.
+    /// has another serial.
     opening: u64,
     /// The position of the row in the file.
     row: u32,
@@ -158,7 +159,7 @@ impl Memory {
 
     /// Returns the open file from the cache, or opens it.
     pub(in crate::lake::scan) fn file(&self, file: &DataFile) -> Result<Arc<OpenFile>, ScanError> {
-        // An erasure replaces a file by one with the same id and another path.
+        // An erasure replaces a file by one with the same id and another path. So compare the path, too.
         if let Some(Kept::File(held)) = self.kept.get(&Key::File(file.id))
             && held.file.path() == file.path
         {
@@ -361,7 +362,7 @@ impl Weighter<Key, Kept> for Bytes {
             Kept::Shared(rows) => rows.weigh(),
             Kept::Row(row) => row.weigh(),
         };
-        // Add an eighth, because allocators round sizes up, and the size of the cache's own entry.
+        // Add an eighth, because allocators round sizes up. Also add the size of the cache's own entry.
         let all = key + value;
         all + all / 8 + size_of::<(Key, Kept)>() as u64 + 64
     }

@@ -56,8 +56,8 @@ impl Reader {
     }
 }
 
-/// Reads the system columns of those row groups of a file that lack them, within the budget. Returns the number of row
-/// groups.
+/// Reads the system columns of a file's row groups, unless they were read before. Stops at the budget. Returns the
+/// number of row groups that it has read.
 fn directories(memory: &Memory, data: &DataFile, go_on: &mut impl FnMut() -> bool) -> Result<usize, ScanError> {
     let file = memory.file(data)?;
     let mut built = 0;

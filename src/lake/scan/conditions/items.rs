@@ -40,7 +40,8 @@ impl ScopedTable {
         {
             return Ok(rows.intersect(&found));
         }
-        // Few rows are left, the condition has too many alternatives, or a leaf has an unexpected encoding.
+        // The codes cannot be used: few rows are left, the condition has too many alternatives, or a leaf has an
+        // unexpected encoding. So read the columns and evaluate the condition on them.
         let clip = self.clip(&condition.leaf_set());
         let batch = columns::read(file, group, &clip, rows, read)?;
         Ok(rows.filter(&condition.evaluate(&batch)))

@@ -1,5 +1,5 @@
 //! Decides from Parquet statistics which rows of a file can meet a [`Prune`]. Whole row groups are checked by the
-//! statistics in the footer, pages by those in the column index. Rows without statistics are kept.
+//! statistics in the footer, and pages by the statistics in the column index. Rows without statistics are kept.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

@@ -1,6 +1,6 @@
 //! Checks a [`Prune`] row by row, on the dictionary codes and levels of its leaves. This helps if few rows match but
-//! page statistics keep many: with ranges of numbers or moments, and with presence. The scan decodes no column and
-//! evaluates no predicate for the rows that this check drops.
+//! page statistics keep many. Examples are ranges of numbers or moments, and conditions on presence. The scan decodes
+//! no column and evaluates no predicate for the rows that this check drops.
 //!
 //! The check keeps every row that may match. For texts and booleans, it drops no more rows than statistics do.
 //!
@@ -28,9 +28,9 @@ pub(in crate::lake::scan) struct RowPruning {
 }
 
 impl RowPruning {
-    /// Whether checking a row group is likely to pay. `rows` is the number of remaining rows, `of` that of all rows. If
-    /// few rows remain, decoding them is cheaper than reading the codes of all rows. A check that has kept more than
-    /// half of the rows so far will probably keep most of the next ones.
+    /// Whether checking a row group is likely to pay. `rows` is the number of remaining rows, and `of` the number of
+    /// all rows. If few rows remain, decoding them is cheaper than reading the codes of all rows. A check that has kept
+    /// more than half of the rows so far will probably keep most of the next ones.
     pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32) -> bool {
         rows * MIN_SHARE >= of as usize && self.kept * 2 <= self.asked
     }

@@ -27,8 +27,8 @@ pub(in crate::lake::scan) fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> R
     )
 }
 
-/// Converts one column to the type of `to`. If only one of the types is a struct or a list, or they differ in this, the
-/// result is null.
+/// Converts one column to the type of `to`. The result is null if one type is nested and the other is not, or if one is
+/// a struct and the other a list.
 pub(in crate::lake::scan) fn adapt_array(array: &ArrayRef, to: &Field) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == to.data_type() {
         return Ok(array.clone());

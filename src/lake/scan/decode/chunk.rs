@@ -2,8 +2,8 @@
 //! the chunk: a value, a null or an empty list. The code looks at each dictionary value once and translates dictionary
 //! codes. It builds no Arrow column.
 //!
-//! The caller's function defines the alternatives of a value: which conditions it meets, as the bits of a word, or any
-//! other result, such as a number.
+//! The caller's function defines the alternatives of a value. They are the conditions that the value meets, as the bits
+//! of a word, or any other result of this function, such as a number.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -91,8 +91,8 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         }))
     }
 
-    /// Returns the alternatives of all dictionary entries, and those of a missing value unless statistics prove that
-    /// each item has a value. `None` if some values may not be in the dictionary.
+    /// Returns the alternatives of all dictionary entries. Also returns those of a missing value, unless statistics
+    /// prove that each item has a value. `None` if some values may not be in the dictionary.
     pub(in crate::lake::scan) fn kinds(&self) -> Option<impl Iterator<Item = A> + '_> {
         let absent = (!self.is_complete).then_some(self.absent);
         let kinds = || self.dictionary.iter().copied().chain(absent);

@@ -37,8 +37,8 @@ fn matching_by<W: Word>(
     read: &Arc<ReadBytes>,
     word: impl Fn(u64) -> W,
 ) -> Result<Option<Ranges>, ParquetError> {
-    // Most row groups lack most of the wanted values, and their dictionaries show that. If no alternative is possible
-    // any more, the other leaves need not be opened.
+    // Most row groups lack most of the wanted values, and their dictionaries show that. As soon as no alternative is
+    // possible any more, the remaining leaves need not be opened.
     let mut possible = word(u64::MAX);
     let mut chunks = Vec::new();
     for (at, path) in condition.leaves.iter().enumerate() {
@@ -70,7 +70,8 @@ fn matching_by<W: Word>(
     chunks.sort_by_key(|chunk| !tells(chunk));
     let telling = chunks.iter().filter(|chunk| tells(chunk)).count().max(1);
     let lists = chunks.first().map(Chunk::repetition);
-    // A leaf that repeats inside the item has other slots than the others, so codes cannot decide it.
+    // A leaf that repeats inside the item has other slots than the leaves that do not, so codes cannot decide the
+    // condition.
     if chunks.iter().any(|chunk| Some(chunk.repetition()) != lists) {
         return Ok(None);
     }

@@ -1,4 +1,5 @@
-//! Reads single values of a text column. The offset index shows which pages hold them, and only these are decoded.
+//! Reads single values of a text column. The offset index shows which pages hold the values. Only these pages are
+//! decoded.
 //!
 //! The speed of reads by id and of result pages depends on this code, so it does not use the Arrow reader. For each
 //! page it does one `pread`, one decompression into memory that the thread keeps, and one walk over the lengths of the
@@ -62,7 +63,7 @@ pub(in crate::lake::scan) fn read_resources(
 }
 
 /// Returns the values at some rows of a root text column without nulls. `None` if they have more than `max_bytes` bytes
-/// in all. Stops reading pages once it has read more than that.
+/// in all. Stops reading pages as soon as it has read more than `max_bytes` bytes.
 fn read_texts(
     file: &Arc<OpenFile>,
     group: usize,
@@ -76,7 +77,8 @@ fn read_texts(
         Plain::TooMany => return Ok(None),
         Plain::Otherwise => {}
     }
-    // Files of other writers may lack the offset index, or have dictionaries, nulls or other encodings.
+    // Decode the column with the Arrow reader. Files of other writers may lack the offset index, or have dictionaries,
+    // nulls or other encodings.
     let array = read_root(file, group, column, &Ranges::of(rows.iter().copied()))?;
     let text = texts(file, &array, column)?;
     let value = |row| Bytes::copy_from_slice(text(row).unwrap_or_default().as_bytes());

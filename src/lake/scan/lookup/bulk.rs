@@ -41,9 +41,9 @@ struct Search<'s> {
 }
 
 impl ScopedTable {
-    /// Returns the resources of these ids with their locators, in the order of the ids. An id of which the scope shows
-    /// no resource has `None` in the list. Returns `None` instead of a list if the resources have more than `max_bytes`
-    /// bytes in all.
+    /// Returns the resources of these ids with their locators, in the order of the ids. If the scope shows no resource
+    /// of an id, the list has `None` for this id. Returns `None` instead of a list if the resources have more than
+    /// `max_bytes` bytes in all.
     pub fn read_all(&self, sought: &[Sought], max_bytes: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let found = self.search(sought, max_bytes)?;
@@ -76,8 +76,8 @@ impl ScopedTable {
         if !self.look_where_guessed(&guessed, &mut search)? {
             return Ok(None);
         }
-        // Search the files with shared rows before the others: the references of a person's rows mostly lead to rows of
-        // the same person, which were just searched, and then to shared rows.
+        // Search the files with shared rows before all other files: the references of a person's rows mostly lead to
+        // rows of the same person, which were just searched, and then to shared rows.
         let shared: FxHashSet<u64> = if search.missing().is_empty() {
             FxHashSet::default()
         } else {

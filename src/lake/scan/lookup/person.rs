@@ -64,7 +64,8 @@ impl ScopedTable {
                 time: started.elapsed(),
             });
         }
-        // The table's order puts `id` and `last_updated` first. Callers expect their own columns in front.
+        // The table's order puts `id` and `last_updated` first. Callers expect the columns that they requested in
+        // front. So move the other columns behind them.
         let own = |field: &&FieldRef| is_asked(leaves, field);
         let fields = clip.schema().fields();
         let mut order: Vec<usize> = (0..fields.len()).filter(|at| own(&&fields[*at])).collect();

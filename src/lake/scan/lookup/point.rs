@@ -34,7 +34,7 @@ pub(in crate::lake::scan) struct Found {
     pub(in crate::lake::scan) row: u32,
 }
 
-/// The requested rows of a row group. For each position in the row group, the list has the indexes of the row in the
+/// The requested rows of a row group. `rows` maps a position in the row group to the indexes that the row has in the
 /// answer.
 struct Group {
     file: Arc<OpenFile>,

@@ -36,7 +36,7 @@ impl Entries {
     }
 }
 
-/// The sum of the work of a scan's partitions, which share it.
+/// The sum of the work of a scan's partitions. All partitions add to the same value.
 #[derive(Debug, Default)]
 pub(in crate::lake::scan) struct Account(Mutex<Entries>);
 

@@ -12,11 +12,12 @@ pub struct ScanReport {
     pub files: usize,
     /// The number of files that were not opened or from which no row was read.
     pub files_pruned: usize,
-    /// How many of these files were opened.
+    /// The number of files that were opened and from which no row was read.
     pub files_opened_in_vain: usize,
     /// The number of row groups in the opened files that have rows of the scan's span.
     pub row_groups: usize,
-    /// How many of these row groups were skipped, because no row was left by statistics, scope, deletes or a sort.
+    /// How many of the row groups in `row_groups` were skipped, because no row was left by statistics, scope, deletes
+    /// or a sort.
     pub row_groups_pruned: usize,
     /// How many row groups were skipped, by reason. Counted only if the scan is watched.
     pub pruned_by: BTreeMap<Arc<str>, usize>,
@@ -24,9 +25,10 @@ pub struct ScanReport {
     pub pages: BTreeMap<Arc<str>, Pages>,
     /// The number of rows in the row groups that were read.
     pub rows: u64,
-    /// How many of these rows were skipped by statistics, scope, deletes or a sort before any column was decoded.
+    /// The number of rows in the read row groups that were skipped by statistics, scope, deletes or a sort before any
+    /// column was decoded.
     pub rows_pruned: u64,
-    /// How many of the remaining rows were dropped by exact conditions and predicates.
+    /// The number of rows that were not skipped, but dropped by exact conditions and predicates.
     pub rows_filtered: u64,
     /// The work of each predicate and exact condition, by its label.
     pub steps: BTreeMap<Arc<str>, FilterStep>,
@@ -47,8 +49,8 @@ pub struct ScanReport {
 pub struct Pages {
     /// The number of pages whose statistics were compared with a condition on the leaf.
     pub met: usize,
-    /// How many of these pages have no row that meets the condition. A page is still read if an alternative of the
-    /// condition keeps it.
+    /// How many of the compared pages have no row that meets the condition. A page is still read if an alternative of
+    /// the condition keeps it.
     pub refuted: usize,
 }
 
@@ -57,11 +59,11 @@ pub struct Pages {
 pub struct FilterStep {
     /// The number of rows that were checked.
     pub rows_in: u64,
-    /// How many of these rows met the condition.
+    /// How many of the checked rows met the condition.
     pub rows_out: u64,
     /// The number of row groups that were checked.
     pub row_groups: usize,
-    /// How many of these row groups have no matching row.
+    /// How many of the checked row groups have no matching row.
     pub row_groups_emptied: usize,
     /// The time of the evaluation, summed over all threads.
     pub time: Duration,
@@ -78,8 +80,8 @@ impl FilterStep {
 }
 
 impl ScanReport {
-    /// Adds the work of a predicate or an exact condition on a row group. `rows` are the numbers of rows before and
-    /// after it.
+    /// Adds the work of a predicate or an exact condition on a row group. `rows` has the numbers of rows before and
+    /// after this work.
     pub(in crate::lake::scan) fn filtered(&mut self, label: &Arc<str>, rows: (usize, usize), time: Duration) {
         let step = FilterStep {
             rows_in: rows.0 as u64,
@@ -97,14 +99,14 @@ impl ScanReport {
         }
     }
 
-    /// Returns the number of rows of the read row groups that were neither skipped nor dropped nor yielded, because a
-    /// limit or a sort above the scan did not need them.
+    /// Returns how many rows of the read row groups were not skipped, not dropped and not yielded, because a limit or a
+    /// sort above the scan did not need them.
     pub fn rows_not_needed(&self) -> u64 {
         self.rows
             .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)
     }
 
-    /// Adds the counts of a row group's pages to those of a leaf.
+    /// Adds the counts of a leaf's pages in one row group to the counts of the leaf.
     pub(in crate::lake::scan) fn paged(&mut self, leaf: &str, pages: Pages) {
         let sum = self.pages.entry(leaf.into()).or_default();
         sum.met += pages.met;

@@ -78,7 +78,7 @@ fn skipped_files(scan: &SeenScan) -> usize {
     scan.report.files.saturating_sub(scan.files_met)
 }
 
-/// Returns the number of files that were not opened, because enough rows were found in others.
+/// Returns the number of files that were not opened, because enough rows were found in other files.
 fn files_not_needed(scan: &SeenScan) -> usize {
     let ScanReport {
         files,

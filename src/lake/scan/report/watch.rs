@@ -38,7 +38,7 @@ pub struct Seen {
 pub struct SeenScan {
     /// The table's type.
     pub type_id: TypeId,
-    /// The leaves that it returns.
+    /// The leaves that the scan returns.
     pub leaves: Vec<String>,
     /// The condition that is checked on statistics. `None` if there is none.
     pub prune: Option<String>,

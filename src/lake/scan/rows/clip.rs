@@ -2,9 +2,9 @@
 //! read.
 //!
 //! The clipped schema depends only on the table's layout and the leaves, never on a file, so all batches of a scan have
-//! the same schema. A leaf that the layout lacks is replaced by the deepest existing element above it, with the leaf of
-//! this element that is cheapest to read. For example, a request for `component.code.text` still shows each component
-//! and its code if no code has a text.
+//! the same schema. If the layout lacks a requested leaf, the deepest existing element above it takes its place. Of
+//! this element, the clip requests the leaf that is cheapest to read. For example, a request for `component.code.text`
+//! still shows each component and its code if no code has a text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

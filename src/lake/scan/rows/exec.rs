@@ -50,7 +50,7 @@ const COLUMNS_SHOWN: usize = 60;
 pub struct LakeScanExec {
     scan: Arc<Scan>,
     asked: Asked,
-    /// The parts from which the scan is resolved again when reading begins. Set if the scan has late predicates.
+    /// The parts from which the scan is resolved again when reading begins. `None` if the scan has no late predicates.
     unsettled: Option<Arc<Unsettled>>,
     shares: Shares,
     limit: Option<usize>,
@@ -321,7 +321,7 @@ impl ExecutionPlan for LakeScanExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        // Each partition applies the limit separately, so several partitions need a limit above the scan.
+        // Each partition applies the limit separately. So with several partitions, the limit must stay above the scan.
         (self.shares.parts() <= 1)
             .then(|| -> Arc<dyn ExecutionPlan> { Arc::new(LakeScanExec { limit, ..self.clone() }) })
     }

@@ -55,8 +55,8 @@ impl LakeProvider {
         }
     }
 
-    /// Plans a scan that yields the columns `projection` (all columns if `None`) of rows that pass the filters, at most
-    /// `limit` rows per partition.
+    /// Plans a scan of the rows that pass the filters. The scan yields the columns `projection` (all columns if
+    /// `None`), and at most `limit` rows per partition.
     pub fn scan_of(
         &self,
         state: &dyn Session,
@@ -71,7 +71,7 @@ impl LakeProvider {
         let request = || ScanRequest::clone(&self.request);
         let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
         let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        // Copy the lowered filters only if some are late, because these are settled again when reading begins.
+        // Copy the lowered filters only if some are late. Only then are they settled again when reading begins.
         let unsettled = (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), request(), lowered.clone()));
         let scan = Arc::new(Scan::new(
             self.table.clone(),

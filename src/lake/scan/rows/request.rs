@@ -1,4 +1,4 @@
-//! The request for a scan, and the rows that a person's batch has.
+//! The request for a scan, and the choice of rows for a person's batch.
 
 use super::order::Order;
 use super::span::Span;
@@ -22,7 +22,7 @@ pub struct ScanRequest {
     pub is_costly: bool,
 }
 
-/// The rows that a person's batch has.
+/// Which rows a person's batch has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Person {
     /// All rows that a patient scope shows: its own rows and the shared rows to which they refer. For a scope without a

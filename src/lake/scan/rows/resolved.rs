@@ -191,7 +191,7 @@ impl Scan {
         })
     }
 
-    /// Returns the number of rows in these files, including deleted ones.
+    /// Returns the number of rows in the files that `files` returns, including deleted rows.
     pub(in crate::lake::scan) fn max_rows(&self) -> u64 {
         self.files().last().map_or(0, |(file, start)| start + file.rows)
     }
@@ -242,7 +242,8 @@ impl Scan {
         let items = self.items.iter().map(|condition| condition.label.to_string());
         let either = self.either.iter().map(|choices| {
             let mut labels: Vec<&str> = choices.iter().map(|choice| &*choice.condition.label).collect();
-            // A search parameter that reads several elements has the same label for each of them.
+            // A search parameter that reads several elements has the same label for each of them. So show a repeated
+            // label only once.
             labels.dedup();
             labels.join(" or ")
         });

@@ -8,8 +8,8 @@ use crate::lake::file::{PAGE_ROWS, ROW_GROUP_ROWS};
 const ROWS_PER_PARTITION: u64 = 16_384;
 /// The minimum number of rows of a partition if each row costs much computation.
 const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
-/// The number of row groups per processor from which on no row group is split. Two partitions that read parts of the
-/// same row group would both decode its dictionaries.
+/// A scan with at least this many row groups per processor splits no row group, because two partitions that read parts
+/// of the same row group would both decode its dictionaries.
 const ROW_GROUPS_PER_PROCESSOR: u64 = 2;
 
 /// How a scan's rows are split.

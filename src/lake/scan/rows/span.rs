@@ -66,8 +66,8 @@ pub(in crate::lake::scan) struct Ends {
 }
 
 impl Ends {
-    /// Finds the ends of a span in a table. If the table lacks the file of an end, the span is empty: a missing start
-    /// counts as after all rows, and a missing end as before all rows.
+    /// Finds the ends of a span in a table. If the table lacks the file of an end, the span is empty: without the file
+    /// of its start it begins after all rows, and without the file of its end it ends before all rows.
     pub(in crate::lake::scan) fn of(span: &Span, table: Option<&TableSnapshot>) -> Ends {
         let place = |locator: Locator| {
             let file = table?.file(locator.file)?;

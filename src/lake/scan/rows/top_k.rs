@@ -92,8 +92,8 @@ impl TopKFilter {
         &self.label
     }
 
-    /// Returns the rows of a row group that may be among the first, with the columns that were read of them, including
-    /// those of the key.
+    /// Returns the rows of a row group that may be among the first `fetch` rows, with the columns that were read of
+    /// them, including the columns of the key.
     pub(in crate::lake::scan) fn keep(
         &self,
         ranking: &mut Ranking,
@@ -117,7 +117,8 @@ impl TopKFilter {
 }
 
 impl Ranking {
-    /// Returns a mask of the keys that are among the `limit` best keys so far, or equal to the last of these.
+    /// Returns a mask of `keys`. It is true for a key that is among the `limit` best keys so far, or equal to the worst
+    /// of these best keys.
     fn keep(&mut self, keys: &ArrayRef, options: SortOptions, limit: usize) -> Result<BooleanArray, ScanError> {
         let all = match &self.best {
             Some(best) => concat(&[best.as_ref(), keys.as_ref()])?,

@@ -1,4 +1,4 @@
-//! Counts the rows that an erasure of a Patient leaves, so that a command can report them: shared and application-only
+//! Counts the rows that stay when a Patient is erased, so that a command can report them: shared and application-only
 //! rows that refer to the Patient, and rows from syncs.
 
 use super::super::cache::file::ReadBytes;

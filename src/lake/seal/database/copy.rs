@@ -16,7 +16,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 impl KeyStore {
     /// Makes a database in `folder` with all keys of this one, or only with those in `ids`. Fails if the folder has a
-    /// keys database. The same key-encryption key opens the new database. It is durable when this returns.
+    /// keys database. The same key-encryption key opens the new database. The new database is durable when this
+    /// function returns.
     pub(in crate::lake::seal) fn copy_to(&self, folder: &Path, ids: Option<&[KeyId]>) -> Result<(), SealError> {
         let to = folder.join(FILE);
         let new = private::options().write(true).create_new(true).open(&to);

@@ -85,9 +85,9 @@ impl KeyStore {
         made
     }
 
-    /// Destroys all keys but `kept` in every registered copy, and adds the keys that a copy lacks. A copy that cannot
-    /// be written does not keep the others from being written, but is an error at the end. The caller holds the lake's
-    /// lock.
+    /// Destroys all keys but `kept` in every registered copy, and adds the keys that a copy lacks. If a copy cannot be
+    /// written, the other copies are written nevertheless, and an error is returned at the end. The caller holds the
+    /// lake's lock.
     pub(in crate::lake::seal) fn retire_in_copies(&self, kept: &BTreeSet<KeyId>) -> Result<(), SealError> {
         let path = self.path();
         let mut connection = store::connect(path)?;
@@ -187,7 +187,8 @@ impl Registered {
             if store::delete(&into, &gone)? > 0 {
                 scrub::note(&into)?;
             }
-            // If a rotation did not reach the copy, its key-encryption key is another one, so it cannot take new keys.
+            // A copy that a rotation did not reach has another key-encryption key. It cannot take new keys, so add none
+            // to it.
             if store::keks(&into)? == keks {
                 add_keys(from, &into)?;
             }

@@ -1,6 +1,6 @@
 //! Replaces the key-encryption key: wraps the keys of all files with the new one, a batch at a time. Until the last
-//! step, both key-encryption keys open all keys. After it, the earlier one opens no key, and the texts that it wrapped
-//! are overwritten.
+//! step, both key-encryption keys open all keys. After the last step, the earlier one opens no key, and the texts that
+//! it wrapped are overwritten.
 //!
 //! An interrupted rotation continues when it is requested again with the same new key. Data files do not change.
 
@@ -156,8 +156,8 @@ fn wrap_in(
 /// Removes the earlier key-encryption key and the texts that it wrapped.
 fn finish(connection: &mut Connection, path: &Path, sides: &Sides) -> Result<(), SealError> {
     let transaction = store::begin(connection, path)?;
-    // Other processes may have stored keys meanwhile that only the earlier key-encryption key wraps, so wrap these
-    // first.
+    // Other processes may have stored keys in the meantime that only the earlier key-encryption key wraps. So wrap
+    // these keys first.
     let sql = "SELECT min(number) FROM file_key AS old WHERE kek = ?1
         AND NOT EXISTS (SELECT 1 FROM file_key AS new WHERE new.id = old.id AND new.kek = ?2)";
     let first: Option<i64> = transaction

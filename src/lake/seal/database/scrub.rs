@@ -11,8 +11,8 @@ use rusqlite::Connection;
 
 use super::super::error::SealError;
 
-/// The maximum size in bytes of a database that is vacuumed. A larger one is not: rows are appended in the order of
-/// their numbers, so few rows are ever moved.
+/// The maximum size in bytes of a database that is vacuumed. A larger database is not vacuumed: rows are appended in
+/// the order of their numbers, so few rows are ever moved.
 const MAX_VACUUM: i64 = 64 << 20;
 
 /// Returns the path of a database's journal. If the database is a link, SQLite puts the journal beside the link's

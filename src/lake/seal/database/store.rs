@@ -31,8 +31,8 @@ pub(super) const LAYOUT_WITH_COPIES: i64 = 2;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The tables. `kek` has a row for each key-encryption key, so it has two rows during a rotation. Its column `earlier`
-/// is the earlier key-encryption key, wrapped by that of the row. `unscrubbed` has a row from the destruction of keys
-/// until their remains are overwritten.
+/// is the earlier key-encryption key, wrapped by the key-encryption key of the row. `unscrubbed` has a row from the
+/// destruction of keys until their remains are overwritten.
 const TABLES: &str = "
     CREATE TABLE kek (number INTEGER PRIMARY KEY, proof BLOB NOT NULL, earlier BLOB) STRICT;
     CREATE TABLE file_key (
@@ -45,8 +45,8 @@ const TABLES: &str = "
 pub struct KeyStore {
     path: PathBuf,
     connection: Mutex<Connection>,
-    /// The key-encryption keys that this process has, by their numbers. It has two if it opened the database with the
-    /// new one during a rotation.
+    /// The key-encryption keys that this process has, by their numbers. The process has two if it opened the database
+    /// with the new key-encryption key during a rotation.
     wrappings: Vec<(i64, Wrapping)>,
     known: RwLock<Known>,
 }
@@ -200,7 +200,7 @@ impl KeyStore {
         ids(&self.connection(), &self.path)
     }
 
-    /// Drops the cached keys if another process has changed the database, because it may have destroyed keys.
+    /// Drops the cached keys if another process has changed the database, because that process may have destroyed keys.
     pub fn refresh(&self) -> Result<(), SealError> {
         let connection = self.connection();
         let version = self.asked(|| connection.pragma_query_value(None, "data_version", |row| row.get(0)))?;
@@ -317,8 +317,8 @@ pub(in crate::lake::seal) fn read_keks(connection: &mut Connection, path: &Path)
     let layout = number("user_version").map_err(&asked)?;
     let expected = number("page_count").map_err(&asked)? * number("page_size").map_err(&asked)?;
     let length = std::fs::metadata(path).map_err(SealError::io("read", path))?.len();
-    // A process that is killed at the end of a VACUUM leaves a file that is too long, because SQLite commits before it
-    // truncates the file. The next scrub truncates it.
+    // A file that is too short is damaged. A file that is too long is not: a process that is killed at the end of a
+    // VACUUM leaves such a file, because SQLite commits before it truncates the file. The next scrub truncates it.
     if expected == 0 || length < expected.unsigned_abs() {
         return Err(damaged(format!("it has {length} bytes instead of {expected}")));
     }

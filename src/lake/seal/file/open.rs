@@ -36,9 +36,9 @@ pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
-/// Opens a sealed file. `None` for an unencrypted file, if the lake accepts such files or if `is_held` says that an
-/// answer has held the file since then. Any other unencrypted file is an error. A sealed file is an error if the lake
-/// is open and no answer holds the file's key.
+/// Opens a sealed file. `None` for an unencrypted file, if the lake accepts such files now, or if `is_held` says that
+/// an answer has held the file since the lake accepted them. Any other unencrypted file is an error. A sealed file is
+/// an error if the lake is open and no answer holds the file's key.
 pub(in crate::lake) fn open(
     file: &File,
     length: u64,

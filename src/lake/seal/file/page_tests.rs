@@ -232,7 +232,7 @@ fn pages_cannot_change_places() {
     let it = sealed(2_000, 1_000, 100);
     let whole = std::fs::read(it.path()).unwrap();
     let pages: Vec<(u64, usize)> = it.open().pages.in_file().collect();
-    // Two pages that have the same length in the sealed file.
+    // Find two pages that have the same length in the sealed file.
     let pair = pages.iter().enumerate().find_map(|(at, one)| {
         let other = pages[at + 1..].iter().find(|other| other.1 == one.1)?;
         Some((*one, *other))

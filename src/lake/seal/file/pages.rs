@@ -92,8 +92,8 @@ impl SealedPages {
             clear.push(group);
             offsets.push(of_group);
         }
-        // Use a new builder: that of the decrypted footer has the decryption properties, so readers would decrypt
-        // again.
+        // Use a new builder. The builder of the decrypted footer has the decryption properties, so readers would
+        // decrypt again.
         let clear = ParquetMetaDataBuilder::new(of_file)
             .set_row_groups(clear)
             .set_column_index(columns)
@@ -161,8 +161,9 @@ impl SealedPages {
             from.sealed,
             (until.sealed - from.sealed) as usize + until.length as usize,
         )?;
-        // Decrypt each page in place, and move the parts together. The data of the first page stay where they are, its
-        // header moves up to them, and all later parts move to the end of what is already there.
+        // Decrypt each page in place, and move the headers and the data together. The data of the first page stay where
+        // they are. The header of the first page moves to just before them. All later parts move to the end of what is
+        // already there.
         let (mut begin, mut filled) = (0, None);
         for page in pages {
             let at = (page.sealed - from.sealed) as usize;
