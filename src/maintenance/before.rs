@@ -62,7 +62,8 @@ impl Before {
         }
     }
 
-    /// Removes the lake that was made since, if nothing was stored in it: every entry that was not there before.
+    /// Removes the new lake if nothing was stored in it. Removes every entry of the folder that was not there before
+    /// the lake was made.
     pub fn restore(&self, data: &Path) {
         let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
         let before = match self {
@@ -84,8 +85,8 @@ impl Before {
         self.sweep(data);
     }
 
-    /// If the catalog was removed, removes the mark that a writer has written since, and the folder if it did not
-    /// exist before.
+    /// If the folder has no catalog now, removes the mark that a writer has left. Also removes the folder if it did not
+    /// exist before the lake was made.
     pub fn sweep(&self, data: &Path) {
         if matches!(self, Before::Lake) || data.join("catalog.sqlite").exists() {
             return;

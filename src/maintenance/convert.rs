@@ -20,7 +20,8 @@ pub enum ConvertError<E> {
 }
 
 /// Runs the steps of a conversion. Calls `writer` before each step to get a writer, and `progress` after each step
-/// except the last. At the end of sealing it also removes files that ended syncs have left in clear.
+/// except the last. At the end of sealing it also removes unencrypted files that ended processes have left in the
+/// spool.
 pub fn convert<E>(
     mut conversion: Conversion,
     mut writer: impl FnMut() -> Result<LakeWriter, E>,

@@ -30,22 +30,23 @@ pub struct PersonErasure {
 /// The result of an erasure of a person.
 #[derive(Debug)]
 pub struct PersonErased {
-    /// What was erased from the lake. `left` also has what remains in the service's store, each text once.
+    /// What was erased from the lake. `erased.left` also has texts about what remains in the service's store. Each text
+    /// occurs once.
     pub erased: Erased,
-    /// The number of the operator's consents that ended, with their tokens.
+    /// The number of consents of the operator that the erasure has ended, together with their tokens.
     pub consents: u64,
     /// The receipt. `None` if something remains. If the receipt is an error, the records are erased nevertheless.
     pub receipt: Option<Result<String, Box<dyn Error>>>,
 }
 
-/// Records that an erasure leaves, although they name the person or belong to the person.
+/// Records that an erasure does not remove, although they name the person or belong to the person.
 #[derive(Debug, Default)]
 pub struct Staying {
     /// The number of resources that refer to the person but are not filed under one person, by type.
     pub named: Vec<(&'static str, u64)>,
     /// The number of records of the person that the syncs of a consent stored.
     pub synced: u64,
-    /// The types with a file that cannot be read, so that their records are not counted.
+    /// The types with a file that cannot be read. The records of these types are not counted completely.
     pub unread: Vec<&'static str>,
 }
 
@@ -172,7 +173,7 @@ impl PersonErasure {
     }
 
     /// Returns the result of interrupted erasures of this person that the writer has continued. Calls `finished` for
-    /// the completed ones of other people.
+    /// each erasure of another person that the writer has completed.
     fn resumed(&self, writer: &LakeWriter, mut finished: impl FnMut(&Intent)) -> Erased {
         let mut own = Erased::default();
         for (other, erased) in writer.resumed() {

@@ -45,8 +45,8 @@ impl Upkeep {
 
 impl Drop for Upkeep {
     fn drop(&mut self) {
-        // Do not wait for a merge in progress. If the process ends during a merge, the next writer moves its files
-        // aside.
+        // Do not wait for a merge in progress. If the process ends during a merge, the next writer moves the unfinished
+        // files of that merge aside.
         self.stop.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
     }
@@ -56,8 +56,8 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     let mut seen = None;
     let mut last = Instant::now();
     let mut failures = 0;
-    // At intervals begin a new compaction, which tries unreadable files again and reports them: somebody may have
-    // repaired them.
+    // At intervals begin a new compaction, which tries unreadable files again and reports them, because somebody may
+    // have repaired them.
     let (mut compaction, mut begun) = (Compaction::new(OPTIONS), Instant::now());
     while !stop.load(Ordering::Relaxed) {
         let state = |lake: &Lake| {
@@ -85,8 +85,8 @@ fn run(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
     }
 }
 
-/// Returns the wait before the next pass after this many consecutive failures. It grows, because a broken file may
-/// stay broken until somebody repairs it.
+/// Returns the wait before the next pass after this many consecutive failures. The wait grows with each failure,
+/// because a broken file may stay broken until somebody repairs it.
 fn delay(failures: u32) -> Duration {
     match failures {
         0 => Duration::ZERO,
