@@ -10,13 +10,13 @@ use crate::fhir::TypeId;
 /// and `meta.lastUpdated`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// The rule that generated it. A Provenance has the first rule of its targets.
+    /// The rule that generated the resource. For a Provenance: the first of the rules that generated its targets.
     pub rule: Rule,
     /// The resource's type.
     pub resource_type: TypeId,
     /// The resource's id.
     pub id: String,
-    /// The source of the record from which it was made.
+    /// The source of the record from which the resource was made.
     pub source: SourceId,
     /// The resource as compact JSON.
     pub json: String,
@@ -30,7 +30,7 @@ pub struct Addition {
     pub element: &'static str,
     /// The item, as compact JSON.
     pub json: String,
-    /// The rule that adds it.
+    /// The rule that adds the item.
     pub rule: Rule,
 }
 

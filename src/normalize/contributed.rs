@@ -15,7 +15,7 @@ pub(super) fn add_items(root: Value<'_>, element: &str, items: &[impl AsRef<str>
             items.iter().for_each(|item| edits.push(list, item.as_ref()));
             return true;
         }
-        // An empty list is replaced, so that the new list has the same position in each run.
+        // Remove an empty list and append a new one, so that the list has the same position in each run.
         Some(list) => edits.omit(list),
         None => {}
     }

@@ -35,7 +35,7 @@ impl fmt::Debug for Knowledge {
 pub struct NewestKnowledge(Arc<dyn Fn() -> Knowledge + Send + Sync>);
 
 impl NewestKnowledge {
-    /// Creates it from a function.
+    /// Wraps a function that returns the newest knowledge.
     pub fn new(newest: impl Fn() -> Knowledge + Send + Sync + 'static) -> NewestKnowledge {
         NewestKnowledge(Arc::new(newest))
     }

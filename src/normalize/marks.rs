@@ -18,14 +18,14 @@ use super::report::Rule;
 use crate::columns::json::{Edits, Value, push_quoted};
 use crate::fhir::reference::Reference;
 
-/// The extension on a value from another record. It has the rule.
+/// The extension on a value from another record. It names the rule that added the value.
 const NORMALIZED: &str = "/StructureDefinition/normalized";
 /// The extension on a changed Coding or Quantity outside a list. It has the source's own system and code.
 pub(super) const SOURCE_CODING: &str = "/StructureDefinition/source-coding";
 /// The extension with the source's own text of a changed reference. It is on a Reference that led to a contained
 /// resource, or in `_reference` if the new target belongs to another source.
 pub(super) const SOURCE_REFERENCE: &str = "/StructureDefinition/source-reference";
-/// The extension on a value from another source. It has the resource or the source that the value comes from.
+/// The extension on a value from another source. It names the resource or the source from which the value comes.
 const KNOWN_FROM: &str = "/StructureDefinition/known-from";
 /// The extension on a Reference whose target was missing in several syncs. R4's data-absent-reason is beside it.
 pub(super) const DANGLING: &str = "/StructureDefinition/dangling";
@@ -36,16 +36,18 @@ pub(super) const DATA_ABSENT_REASON: &str = "http://hl7.org/fhir/StructureDefini
 /// The placeholder for an element that R4 requires and the source left out.
 pub const PLACEHOLDER: &str = "Undefined by source";
 
-/// The end of the system of the tag that has the authorization with which a record was fetched.
+/// One of our tags on a record names the authorization with which the record was fetched. This is the end of that tag's
+/// system.
 const AUTHORIZATION_TAG: &str = "/PatientAccessTokenId";
 
-/// The prefix of the URLs of our extensions in one record. The systems of our tags in the record have the same prefix,
-/// which was our address when the record was fetched. So the service recognizes its marks after its address has
-/// changed.
+/// The beginning of the URLs of our extensions in one record. It is the service's address at the time when the record
+/// was fetched. The systems of our tags in the record begin with the same address. So the service recognizes its marks
+/// in the record even after its own address has changed.
 pub(super) struct Base<'b> {
     record: Value<'b>,
     source: Option<&'b Source>,
-    /// The prefix that a tag of the record shows. The inner value is `None` if no tag shows it.
+    /// The prefix that one of our tags in the record shows, as soon as it was looked up. `None` in the cell means that
+    /// no tag shows it.
     own: OnceCell<Option<String>>,
 }
 
@@ -74,8 +76,8 @@ impl<'b> Base<'b> {
         self.source.map_or("", |source| source.tag_system_base.as_str())
     }
 
-    /// Reads the prefix from our tags. They come after the source's own tags. Only ours have the authorization as their
-    /// code.
+    /// Reads the prefix from our tags. Only our tags have the authorization as their code. If several tags fit, uses
+    /// the last one, because our tags come after the source's own.
     fn of_tags(&self) -> Option<String> {
         let authorization = self.source.map(|source| source.authorization.as_str())?;
         let tags = self.record.get("meta")?.get("tag")?;
@@ -108,7 +110,7 @@ impl<'b> Base<'b> {
         format!(r#"{{"url":{},"valueCode":"{}"}}"#, self.url(NORMALIZED), rule.name())
     }
 
-    /// Replaces the prefix of new records in marks by the prefix of this record.
+    /// Replaces the current prefix in the marks of `json` by the prefix of this record.
     pub(super) fn rebased<'j>(&self, json: &'j str) -> Cow<'j, str> {
         if self.get() == self.current() {
             return Cow::Borrowed(json);
@@ -117,8 +119,8 @@ impl<'b> Base<'b> {
         Cow::Owned(json.replace(&current, &self.url(NORMALIZED)))
     }
 
-    /// Returns the extensions with the rule and the origin of a contributed value, as the items of a list without its
-    /// brackets.
+    /// Returns the extensions that name the rule and the origin of a contributed value. They are the items of a JSON
+    /// list without its brackets.
     pub(super) fn marks(&self, rule: Rule, origin: &Origin<'_>) -> String {
         let from = match origin {
             Origin::Resource(reference) => format!(r#"{{"reference":{}}}"#, quoted(reference)),
@@ -157,8 +159,8 @@ impl<'b> Base<'b> {
             })
     }
 
-    /// Returns the source's own text of a reference, from the property beside the contributed text. Only texts that a
-    /// rule may have changed count, because a source may have written such an extension itself.
+    /// Returns the source's own text of a reference, from the property beside the contributed text. Ignores a text that
+    /// no rule would have changed, because a source may have written such an extension itself.
     fn own_text<'t>(&self, beside: Value<'t>) -> Option<Cow<'t, str>> {
         let mut extensions = beside.get("extension")?.items();
         let kept = extensions.find(|each| self.has(*each, SOURCE_REFERENCE))?;
@@ -171,14 +173,14 @@ impl<'b> Base<'b> {
     }
 }
 
-/// Whether an extension has the name of one of ours, whichever service wrote it.
+/// Whether an extension has the same name as one of our extensions, whichever service wrote it.
 pub(super) fn is_named_as_ours(extension: Value<'_>) -> bool {
     const OURS: [&str; 5] = [NORMALIZED, SOURCE_CODING, SOURCE_REFERENCE, KNOWN_FROM, DANGLING];
     let url = extension.get_str("url");
     url.is_some_and(|url| OURS.iter().any(|name| url.ends_with(name)))
 }
 
-/// Whether the text of a record contains the name of the mark.
+/// Whether the text of a record contains the name of [`NORMALIZED`].
 fn may_stand_in(record: Value<'_>) -> bool {
     static FINDER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
     let finder = FINDER.get_or_init(|| memmem::Finder::new(NORMALIZED));
@@ -193,7 +195,7 @@ pub(super) enum Origin<'o> {
     Source(&'o Source),
 }
 
-/// Returns the text of a record without contributed values. Returns `None` if it has none.
+/// Returns the text of a record without contributed values. Returns `None` if the record has no contributed values.
 pub(super) fn bare(record: Value<'_>, base: &Base<'_>) -> Option<String> {
     if !may_stand_in(record) {
         return None;
@@ -226,7 +228,8 @@ fn take_out(object: Value<'_>, base: &Base<'_>, edits: &mut Edits) {
     }
 }
 
-/// Removes contributed items from a list. Returns whether it had any and no other items.
+/// Removes contributed items from a list. Returns whether all items of the list were contributed. Returns `false` for
+/// an empty list.
 fn is_emptied(list: Value<'_>, base: &Base<'_>, edits: &mut Edits) -> bool {
     let (mut left, mut gone) = (0, 0);
     for item in list.items() {

@@ -81,7 +81,7 @@ impl Plan {
         };
         self.edit(&Record { json, ..*record }, &base, codes, edits, &mut anew);
         write_compact(json, out, edits);
-        // These edits belong to the text without contributed values.
+        // The caller must not get these edits, because they belong to the text without contributed values.
         edits.clear();
         let is_changed = *out != compact(record.json, edits).into_bytes();
         if !is_changed {
@@ -94,7 +94,7 @@ impl Plan {
 
     /// Computes the edits of a record that has no contributed values.
     fn edit(&self, record: &Record<'_>, base: &Base<'_>, codes: &dyn Codes, edits: &mut Edits, report: &mut Report) {
-        // Most plans have no additions, and the key for a lookup costs an allocation.
+        // Most plans have no additions. Then skip the lookup, because its key costs an allocation.
         let additions = if self.additions.is_empty() {
             None
         } else {

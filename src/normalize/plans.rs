@@ -6,8 +6,8 @@ pub use crate::plans::{Area, Contact, Plan as PlanFacts, Premium};
 
 /// The parts of a table of Medicare Advantage plans that rules need.
 pub trait Plans: Sync {
-    /// Returns the facts of a plan by CMS's contract, plan and segment, and by the calendar year. Unknown parts are
-    /// `None`.
+    /// Returns the facts of a plan by CMS's contract, plan and segment, and by the calendar year. An unknown plan,
+    /// segment or year is `None`.
     fn plan(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: Option<i32>) -> Option<PlanFacts>;
 }
 
@@ -22,7 +22,7 @@ impl Plans for NoPlans {
 }
 
 impl Plans for PlanTables {
-    /// Plans change from year to year, so nothing is found without a year.
+    /// Returns `None` without a year, because plans change from year to year.
     fn plan(&self, contract: &str, plan: Option<&str>, segment: Option<&str>, year: Option<i32>) -> Option<PlanFacts> {
         self.find(contract, plan, segment, year?)
     }

@@ -23,7 +23,7 @@ pub enum Rule {
     Displays,
     /// Codes of another system, beside the codes of the source.
     Mappings,
-    /// References to resources here, and their displays.
+    /// References that lead to stored resources, and their displays.
     References,
     /// Values from another source's copy of the same practitioner, organization or location.
     Knowledge,
@@ -78,14 +78,14 @@ pub struct Counts {
 pub struct Report {
     /// The counts by rule.
     pub rules: BTreeMap<Rule, Counts>,
-    /// For each missing target of the synced source's references, by a hash of the reference: in how many of its syncs
-    /// the target was missing, with this one, and at most three. The source's next sync passes it to
-    /// [`Survey::recall`](super::Survey::recall).
+    /// The counts of missing targets of the synced source's references. The key is a hash of the reference. The value
+    /// is the number of syncs in a row in which the target was missing, up to this sync, and at most three. The
+    /// source's next sync passes these counts to [`Survey::recall`](super::Survey::recall).
     pub dangling: BTreeMap<u64, u32>,
 }
 
 impl Report {
-    /// Returns the counts of a rule, to add to them.
+    /// Returns the counts of a rule, so that the caller can add to them.
     pub fn of(&mut self, rule: Rule) -> &mut Counts {
         self.rules.entry(rule).or_default()
     }

@@ -14,7 +14,7 @@ pub struct Settings<'s> {
     pub plans: &'s dyn Plans,
     /// The day on which the records are normalized.
     pub today: Day,
-    /// Returns the id of a generated resource from its source, its type and a seed. The seed consists of the rule and
-    /// ids of the source.
+    /// Returns the id of a generated resource from its source, its type and a seed. The seed is a text of the rule: a
+    /// name, and facts of the source's records that identify the resource.
     pub ids: &'s dyn Fn(&Source, &str, &str) -> String,
 }

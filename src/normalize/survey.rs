@@ -38,7 +38,7 @@ impl Survey {
         self.links.see(record, settings);
     }
 
-    /// Sets the synced source, and the earlier counts of its missing targets, which are
+    /// Sets the source that is being synced. `dangling` has the counts of its missing targets:
     /// [`Report::dangling`](super::Report::dangling) of its previous sync. Missing targets of other sources are not
     /// counted.
     pub fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {

@@ -25,11 +25,12 @@ pub(super) trait Visit<'t> {
     /// Handles a Quantity.
     fn quantity(&mut self, _: Value<'t>) {}
 
-    /// Handles a Reference. The list has its possible target types. It is empty if all types are possible.
+    /// Handles a Reference. The list has the types that its target may have. The list is empty if the target may have
+    /// any type.
     fn reference(&mut self, _: Value<'t>, _: &'static [TypeId]) {}
 
-    /// Handles an object that lacks required elements of its type. The number has the bits of those that it has, in the
-    /// order of [`required`].
+    /// Handles an object that lacks required elements of its type. The number has one bit for each required element
+    /// that the object has. The bits are in the order of [`required`].
     fn lacks(&mut self, _: Value<'t>, _: TypeId, _: u64) {}
 }
 
@@ -74,7 +75,7 @@ enum Step {
     Quantity,
     Reference,
     Extension,
-    /// An object that may contain elements for rules. It has this type.
+    /// An object of this type, which may contain elements for rules.
     Within(TypeId),
     /// A resource, which states its own type.
     Resource,
@@ -84,7 +85,7 @@ enum Step {
 struct Property {
     step: Step,
     targets: &'static [TypeId],
-    /// The bit of a required element. 0 for other elements.
+    /// The bit of a required element, or 0 for any other element.
     bit: u64,
 }
 
@@ -115,7 +116,7 @@ impl Shapes {
     fn compile() -> Shapes {
         let facts = facts();
         let mut steps: Vec<Step> = facts.types().map(own_step).collect();
-        // The walk must enter a type if one of its elements matters to rules. This repeats until nothing changes,
+        // The walk must enter a type if one of its elements matters to rules. Repeat this until nothing changes,
         // because types contain each other.
         loop {
             let mut changed = false;
@@ -176,7 +177,7 @@ impl Shape {
         let def = facts.get(type_id);
         let mut shape = Shape::default();
         let mut properties: Vec<(&'static str, Property)> = Vec::new();
-        // An extension without a URL gets no placeholder, because it has no meaning.
+        // The required `url` of an Extension does not count, because a placeholder would give the extension no meaning.
         let is_required = |element: &Element| element.min > 0 && def.name != "Extension";
         for element in &def.elements {
             let bit = if is_required(element) {
@@ -187,7 +188,7 @@ impl Shape {
             };
             shape.all |= bit;
             for type_id in &element.types {
-                // Rules do not change tags.
+                // Skip tags, because no rule changes them.
                 let is_tag = def.name == "Meta" && element.name == "tag";
                 let step = if is_tag { Step::Skip } else { steps[type_id.index()] };
                 if step == Step::Skip && bit == 0 {

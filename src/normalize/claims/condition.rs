@@ -10,7 +10,8 @@ use super::read::text::{Name, Object, When, reference};
 use super::visits::{Visit, Visits};
 use crate::normalize::report::Rule;
 
-/// The diagnoses of each visit, by its index, in order of their sequence.
+/// The diagnoses of each visit. The key is the index of the visit. Each diagnosis has its sequence, the reference to
+/// its Condition, and its role. The diagnoses of a visit are in the order of their sequences.
 #[derive(Debug, Default)]
 pub(super) struct Diagnosed(BTreeMap<usize, BTreeSet<(u32, String, Use)>>);
 
@@ -83,7 +84,8 @@ struct Told<'c> {
     origins: BTreeSet<Origin>,
 }
 
-/// Makes the Conditions that the visits' own Encounters do not have yet. Returns the diagnoses of each visit.
+/// Makes a Condition for each diagnosis code of a visit. Makes none if a source's own Condition has this code for the
+/// visit's Encounter. Returns the diagnoses of each visit.
 pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Context<'_>, out: &mut Output) -> Diagnosed {
     let mut diagnosed = Diagnosed::default();
     let mut told: BTreeMap<(usize, Option<Name>, Name), Told<'_>> = BTreeMap::new();

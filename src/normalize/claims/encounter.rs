@@ -39,8 +39,8 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, diagnosed: &Diagnosed, con
     }
 }
 
-/// Returns the types of the Encounter: its evaluation and management codes. If it has none, the type of a claim as
-/// text.
+/// Returns the types of the Encounter: its evaluation and management codes. If there are none, returns the type of a
+/// claim as text.
 fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
     let mut found = BTreeMap::new();
     for (_, line) in visit.lines(claims) {
@@ -62,8 +62,8 @@ fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
     vec![format!("{{\"text\":{}}}", quoted(title.unwrap_or(PLACEHOLDER)))]
 }
 
-/// Returns the practitioners of the care team, each once, with their roles. If a claim is not institutional, its
-/// billing provider counts as one of them if it is a Practitioner or a PractitionerRole.
+/// Returns the practitioners of the care team, each once, with their roles. If a claim is not institutional and its
+/// billing provider is a Practitioner or a PractitionerRole, this provider counts as a member of the care team.
 fn participants(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<String> {
     let mut people: BTreeMap<String, (BTreeSet<Role>, String)> = BTreeMap::new();
     for (claim, line) in visit.lines(claims) {
@@ -105,8 +105,9 @@ fn part(role: Role) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the point of origin of the first institutional claim that has one, and the discharge status of the last one
-/// that has one. Returns `None` if the visit is no stay and no period of home health or hospice care.
+/// Returns the point of origin from the first institutional claim that has one, and the discharge status from the last
+/// institutional claim that has one. Returns `None` if the visit is neither a stay nor a period of home health or
+/// hospice care.
 fn hospitalization(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Option<String> {
     if !visit.is_long() {
         return None;
@@ -140,12 +141,13 @@ fn locations(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<Stri
     found.into_values().collect()
 }
 
-/// Returns the facility or, if it is no organization, the billing provider. Of several claims, the first that gives one
-/// counts. Institutional claims come first.
+/// Returns the facility or, if it is no organization, the billing provider. If the visit has several claims, the first
+/// claim with such an organization counts. Institutional claims come first.
 fn organization(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Option<String> {
     let pick = |claim: &Claim| {
         let institutional = claim.kind == Kind::Institutional;
-        // In other claims, a party without a stated type may be a person.
+        // A party without a stated type counts as an organization only in institutional claims. In other claims it may
+        // be a person.
         let fits = |party: &&Party| party.is("Organization") || (institutional && party.may_be(&["Organization"]));
         let facility = claim.facility.as_ref().filter(fits);
         let party = facility.or(claim.provider.as_ref().filter(fits))?;

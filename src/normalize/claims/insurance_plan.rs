@@ -17,8 +17,8 @@ use crate::normalize::report::Rule;
 /// The extension with which R4 represents `Coverage.insurancePlan` of R5.
 const INSURANCE_PLAN: &str = "http://hl7.org/fhir/5.0/StructureDefinition/extension-Coverage.insurancePlan";
 
-/// If a period ends more than this many years after its start, its end counts as unknown: payers write 9999 or 2099 for
-/// an unknown end.
+/// If a period ends more than this many years after its start, its end counts as unknown, because payers write 9999 or
+/// 2099 for an unknown end.
 const MAX_YEARS: i32 = 10;
 
 /// CMS's numbers of a plan: contract, plan and segment.
@@ -78,7 +78,8 @@ pub(super) struct Coverage {
 
 impl Coverage {
     /// Reads a Coverage. Returns `None` if it is cancelled or in error, if it has no Part C contract, or if the source
-    /// itself has set a reference to an InsurancePlan. `mark` is the URL of the extension on what rules add.
+    /// itself has set a reference to an InsurancePlan. Ignores a reference that a rule has added. `mark` is the URL of
+    /// the extension that marks such additions.
     pub(super) fn read(record: &Record<'_>, mark: &str, names: &mut Names) -> Option<Coverage> {
         let root = record.json;
         let own = |extension: Value<'_>| {
@@ -133,7 +134,7 @@ impl Coverage {
         })
     }
 
-    /// Returns the record from which it was read.
+    /// Returns the record from which the Coverage was read.
     pub(super) fn origin(&self) -> Origin {
         Origin {
             source: self.source,
@@ -156,11 +157,11 @@ impl Coverage {
 /// What the parts of a Coverage tell about its plan.
 #[derive(Default)]
 struct Told {
-    /// The plan ids, in the order of the Coverage.
+    /// The plan ids, in the order in which the Coverage has them.
     ids: Vec<PlanId>,
-    /// CMS's contract of each month.
+    /// CMS's contract number of each month, by month.
     contracts: BTreeMap<u32, String>,
-    /// CMS's plan number of each month.
+    /// CMS's plan number of each month, by month.
     numbers: BTreeMap<u32, String>,
     /// A plan number without a contract.
     number: Option<String>,
@@ -213,7 +214,8 @@ impl Told {
         }
     }
 
-    /// Returns the plan of CMS's last month if CMS gives any. If not, returns the most specific plan id.
+    /// Returns the plan of the last month for which CMS gives a contract. If CMS gives none, returns the most specific
+    /// plan id.
     fn decide(&self) -> Option<PlanId> {
         if let Some((month, contract)) = self.contracts.last_key_value() {
             return Some(PlanId {
@@ -237,7 +239,7 @@ fn is_part_d(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Makes the InsurancePlans, and adds a reference to its InsurancePlan to each Coverage.
+/// Makes the InsurancePlans. Adds to each Coverage a reference to its InsurancePlan.
 pub(super) fn make(mut coverages: Vec<Coverage>, context: &Context<'_>, out: &mut Output) {
     coverages.sort_by(|a, b| (a.source, &a.id).cmp(&(b.source, &b.id)));
     let mut plans: BTreeMap<(SourceId, &PlanId, Option<i32>), Vec<&Coverage>> = BTreeMap::new();

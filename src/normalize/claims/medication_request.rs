@@ -17,12 +17,12 @@ use crate::normalize::report::Rule;
 /// Fills that are more than this number of days apart belong to different prescriptions.
 const MAX_GAP_DAYS: i32 = 180;
 
-/// A source's own MedicationRequest counts as the same prescription if it is for the same drug, by the same prescriber,
-/// and from at most this number of days earlier or later.
+/// Without a common number or a reference, a source's own MedicationRequest counts as the same prescription if it is
+/// for the same drug, by the same prescriber, and from at most this number of days earlier or later.
 const MAX_ORDER_DAYS: i32 = 30;
 
-/// Makes a MedicationRequest for each prescription in the pharmacy claims. If a source has one, adds references to the
-/// claims to it instead.
+/// Makes a MedicationRequest for each prescription in the pharmacy claims. If a source has its own MedicationRequest
+/// for the prescription, adds references to the claims to that one instead.
 pub(super) fn make(claims: &[Claim], own: &Own, context: &Context<'_>, out: &mut Output) {
     let mut groups: BTreeMap<Key, Vec<Fill<'_>>> = BTreeMap::new();
     for claim in claims.iter().filter(|claim| claim.kind == Kind::Pharmacy) {
@@ -59,7 +59,7 @@ struct Key {
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum By {
-    /// The pharmacy and the prescription number, or the source's own MedicationRequest.
+    /// The pharmacy and the prescription number, or the reference to the source's own MedicationRequest.
     Number(String),
     /// The prescriber and the drug.
     Drug(String),
@@ -187,7 +187,7 @@ impl Prescription<'_> {
         if let Some(when) = written.min().or(first.when()) {
             json.text("authoredOn", &when.text);
         }
-        // US Core requires a requester.
+        // US Core requires a requester. So write a placeholder if the prescriber is unknown.
         let prescriber = self.fills.iter().rev().find_map(Fill::prescriber);
         let requester = prescriber.map_or_else(undefined, |party| context.directory.json(source, party));
         json.raw("requester", &requester);
@@ -206,8 +206,8 @@ impl Prescription<'_> {
         out.make(rule, source, "MedicationRequest", &id, json.json(), origins);
     }
 
-    /// Returns the drug of the latest fill. Its text is the latest that the source itself wrote for this drug. If there
-    /// is none, it is the text of the latest fill.
+    /// Returns the drug of the latest fill. The text of the drug is the latest text that the source itself wrote for
+    /// it. If there is none, it is the text of the latest fill.
     fn medication(&self, last: &Fill<'_>, codes: &dyn Codes) -> String {
         let drug = last.drug();
         let mut same = self.fills.iter().rev().filter(|fill| fill.drug() == drug);
@@ -228,8 +228,8 @@ impl Prescription<'_> {
         claims
     }
 
-    /// Returns a source's own MedicationRequest for this prescription. Of several, returns the nearest in time, then
-    /// the first by source and id.
+    /// Returns a source's own MedicationRequest for this prescription. If there are several, returns the nearest in
+    /// time. Of equally near ones, returns the first by source and id.
     fn order<'o>(&self, own: &'o Own, context: &Context<'_>) -> Option<&'o Order> {
         let codes = context.settings.codes;
         let first = self.fills.first()?;
@@ -291,8 +291,7 @@ impl Prescription<'_> {
 }
 
 /// Returns keys of a drug. Prescriptions of the same drug have a key in common. The keys are the ingredients or, if
-/// they are unknown, the first 9 digits of the NDC. With `all`, the RxNorm codes are keys as well, and the NDC in any
-/// case.
+/// they are unknown, the first 9 digits of the NDC. With `all`, the RxNorm codes and the NDC are always keys as well.
 fn drug_keys(drug: Vec<&Code>, codes: &dyn Codes, all: bool) -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
     for code in drug {

@@ -69,8 +69,9 @@ impl Context<'_> {
     }
 }
 
-/// Returns the profile of US Core 6.1 that a generated resource meets, whatever its claim leaves out. An InsurancePlan
-/// states no profile: US Core has none for it, and Plan-Net's requires the plan's networks, which no Coverage states.
+/// Returns the profile of US Core 6.1 that a generated resource meets, even if its claim leaves out facts. An
+/// InsurancePlan states no profile: US Core has none for it, and Plan-Net's requires the plan's networks, which no
+/// Coverage states.
 fn profile(resource_type: &str) -> Option<&'static str> {
     Some(match resource_type {
         "Condition" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-condition-encounter-diagnosis",

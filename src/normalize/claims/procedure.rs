@@ -38,7 +38,7 @@ struct Told<'c> {
     origins: BTreeSet<Origin>,
 }
 
-/// Makes the Procedures that no source has as its own record.
+/// Makes the Procedures of the claims. Leaves out those for which a source has its own Procedure.
 pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Context<'_>, out: &mut Output) {
     let spans: Vec<Vec<Span>> = claims.iter().map(dates).collect();
     let mut told: BTreeMap<Key, Told<'_>> = BTreeMap::new();
@@ -107,7 +107,8 @@ pub(super) fn make(claims: &[Claim], visits: &Visits, own: &Own, context: &Conte
     }
 }
 
-/// Returns the time of each procedure of a claim: its own date or, if it has none, that of the stay or of the claim.
+/// Returns the time of each procedure of a claim: its own date or, if it has none, the period of the stay or of the
+/// claim.
 fn dates(claim: &Claim) -> Vec<Span> {
     let own = claim
         .procedures
@@ -186,7 +187,7 @@ impl<'c> Told<'c> {
             (Some(start), end) if end.as_ref().is_none_or(|end| end == start) => {
                 json.text("performedDateTime", &start.text);
             }
-            // US Core requires a time for a completed procedure.
+            // US Core requires a time for a completed procedure. So write a placeholder.
             (None, None) if !self.denied => {
                 json.text("performedString", PLACEHOLDER);
             }

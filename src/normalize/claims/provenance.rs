@@ -12,9 +12,9 @@ use crate::normalize::report::Rule;
 /// Makes one Provenance for each record from which resources were made. `versions` has a hash of the facts of each
 /// record.
 ///
-/// `recorded` is the start of the settings' day in UTC. The id depends on the record, its hash and the resources.
-/// Whoever stores a Provenance keeps an existing one with the same id. So its day is that of the first run with these
-/// facts.
+/// `recorded` is the start of `Settings::today` in UTC. The id of a Provenance depends on the record, the hash of its
+/// facts and the generated resources. When a Provenance is stored, an existing one with the same id is kept. So its
+/// `recorded` is the day of the first run with these facts.
 pub(super) fn make(versions: &BTreeMap<Origin, u64>, context: &Context<'_>, out: &mut Output) {
     let made: Vec<(Origin, BTreeSet<(Rule, String)>)> = out
         .made()

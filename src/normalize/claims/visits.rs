@@ -15,10 +15,10 @@ use super::tables::place_of_service::{Class, INPATIENT_HOSPITAL};
 use super::tables::revenue;
 use crate::normalize::record::{Day, SourceId};
 
-/// A line of a claim, by the indexes of both. `None` stands for the claim as a whole.
+/// The index of a claim, and the index of one of its lines. `None` stands for the claim as a whole.
 pub(super) type Part = (usize, Option<usize>);
 
-/// What the parts of a visit have in common. Visits are sorted by it.
+/// What all parts of a visit have in common. Visits are sorted by this value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sort {
     /// The source's Encounter to which lines of the claim refer.
@@ -38,38 +38,39 @@ pub(super) enum Sort {
 /// A visit or stay.
 #[derive(Debug)]
 pub(super) struct Visit {
-    /// The source of its claims.
+    /// The source of the visit's claims.
     pub(super) source: SourceId,
     /// The reference to the visit's patient.
     pub(super) patient: Name,
-    /// What its parts have in common.
+    /// What the visit's parts have in common.
     pub(super) sort: Sort,
     /// The visit's parts.
     pub(super) parts: Vec<Part>,
     /// The visit's class.
     pub(super) class: Class,
-    /// The period from the first to the last day. Its end is open if the visit goes on.
+    /// The period from the first to the last day. If the visit goes on, the period has no end.
     pub(super) period: Span,
-    /// Whether the patient was not discharged yet.
+    /// Whether the visit still goes on: the patient was not discharged yet.
     pub(super) goes_on: bool,
-    /// The Encounter of a source that describes the visit, and its source.
+    /// The Encounter of a source that describes the visit: its source, and the reference to it.
     pub(super) own: Option<(SourceId, Name)>,
     /// The id of the generated Encounter. `None` if a source's Encounter describes the visit.
     pub(super) id: Option<String>,
 }
 
 impl Visit {
-    /// Whether it is a stay.
+    /// Whether the visit is a stay.
     pub(super) fn is_stay(&self) -> bool {
         matches!(self.sort, Sort::Stay(..))
     }
 
-    /// Whether it is a stay, or a period of home health or hospice care.
+    /// Whether the visit is a stay, or a period of home health or hospice care.
     pub(super) fn is_long(&self) -> bool {
         matches!(self.sort, Sort::Stay(..) | Sort::HomeHealth(..) | Sort::Hospice(..))
     }
 
-    /// Returns the reference to the Encounter of the source, or to the generated one.
+    /// Returns the reference to the source's own Encounter. If there is none, returns the reference to the generated
+    /// one.
     pub(super) fn reference(&self) -> Option<String> {
         match (&self.own, &self.id) {
             (Some((_, own)), _) => Some(own.to_string()),
@@ -201,7 +202,7 @@ impl Groups<'_> {
     }
 
     /// Adds a claim whose lines refer to Encounters of the source. Lines without such a reference join the Encounter of
-    /// the first line that has one. Returns whether there is such a line.
+    /// the first line that has one. Returns `false`, and adds nothing, if no line has such a reference.
     fn named(&mut self, place: usize, claim: &Claim, own: &Own) -> bool {
         let known = |line: &Line| {
             let encounter = line.encounter.clone();
@@ -247,8 +248,8 @@ impl Groups<'_> {
         }
     }
 
-    /// Merges periods into one stay if they overlap, or if one begins at most a day after the other ends. Adds the
-    /// claims of all stays.
+    /// Merges periods into one stay if they overlap, or if one begins at most a day after the other ends. Adds all
+    /// parts of the claims of each stay to one visit.
     fn merge_stays(&mut self) {
         for ((_, _, facility), periods) in &mut self.stays {
             periods.sort();
@@ -281,8 +282,8 @@ impl Groups<'_> {
         }
     }
 
-    /// Returns the stay of the claim's patient that covers the days. It must be at `facility`, or at any facility if
-    /// that is `None`.
+    /// Returns the stay of the claim's patient that covers the days. The stay must be at `facility`. If `facility` is
+    /// `None`, it may be at any facility.
     fn covering(&self, claim: &Claim, facility: Option<&String>, from: Day, to: Day) -> Option<Sort> {
         let first = (
             claim.source,
@@ -350,8 +351,8 @@ fn gives_none(claim: &Claim) -> bool {
     claim.equipment || (!claim.lines.is_empty() && claim.lines.iter().all(no_visit))
 }
 
-/// Returns the lines of a claim with their days. A line without a day gets the claim's first day. So does a claim
-/// without lines.
+/// Returns the lines of a claim with their days. A line without a day gets the claim's first day. A claim without lines
+/// counts as one part with the claim's first day.
 fn days(claim: &Claim) -> Vec<(Option<usize>, Day)> {
     let begins = claim.billable.day().or(claim.created.as_ref().map(|when| when.day));
     if claim.lines.is_empty() {
@@ -378,7 +379,7 @@ fn stay_span(claim: &Claim) -> Span {
 
 impl Visit {
     /// Returns a text that distinguishes the visit from other visits of the source. The id of the Encounter depends on
-    /// it.
+    /// this text.
     fn seed(&self) -> String {
         let patient = &self.patient;
         match &self.sort {
@@ -418,7 +419,7 @@ impl Visit {
         let mut period = Span::default();
         let mut last: Option<(Day, &Claim)> = None;
         for (claim, line) in self.lines(claims) {
-            // A professional's service does not make a stay longer.
+            // Skip the services of professionals, because they do not make a stay longer.
             if long && claim.kind != Kind::Institutional {
                 continue;
             }
@@ -453,8 +454,8 @@ impl Visit {
         }
     }
 
-    /// Returns the keys of the parties that may have been there: the facility, the billing provider, and the rendering,
-    /// operating, attending and primary members of the care team.
+    /// Returns the keys of the parties that may have taken part in the visit: the facility, the billing provider, and
+    /// the rendering, operating, attending and primary members of the care team.
     fn parties(&self, claims: &[Claim], context: &Context<'_>) -> Vec<String> {
         let mut keys = Vec::new();
         let mut add = |claim: &Claim, party: &Party| {
@@ -481,9 +482,9 @@ impl Visit {
     }
 }
 
-/// Whether the patient was not discharged at the end of a claim. If the type of bill has a frequency, the claim must be
-/// interim and have no discharge status but 30 ("still patient"). If the type of bill has no frequency, status 30 alone
-/// decides.
+/// Whether the patient was not discharged at the end of a claim. If the type of bill has a frequency, the frequency
+/// must be interim, and the claim must have no discharge status or status 30 ("still patient"). If the type of bill has
+/// no frequency, status 30 alone decides.
 fn goes_on(claim: &Claim) -> bool {
     let discharge = claim.discharge.iter().flat_map(|concept| &concept.codes);
     let mut discharge = discharge.map(|code| &*code.code).peekable();

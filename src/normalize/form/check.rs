@@ -18,13 +18,13 @@ use crate::normalize::walk::{is_present, resource_type};
 pub enum Fault {
     /// The resource states no type of R4.
     UnknownType,
-    /// R4 has no such element there.
+    /// R4 has no such element at this place.
     UnknownElement,
     /// A required element is missing.
     Missing,
-    /// A list where R4 allows one value, or values of two types for one choice element.
+    /// There is a list where R4 allows one value, or a choice element has values of two types.
     TooMany,
-    /// One value where R4 requires a list.
+    /// There is a single value where R4 requires a list.
     NoList,
     /// The wrong JSON type.
     Type,
@@ -84,12 +84,12 @@ pub(super) fn problems(root: Value<'_>, type_id: TypeId) -> Vec<Problem> {
     check.problems
 }
 
-/// Returns the bit of an element within its type.
+/// Returns the bit mask that stands for an element of its type.
 fn bit(element: &Element) -> u128 {
     1 << element.ordinal.min(127)
 }
 
-/// Returns the bits of a type's required elements.
+/// Returns the bit mask of all required elements of a type.
 fn required(type_id: TypeId) -> u128 {
     static REQUIRED: OnceLock<Vec<u128>> = OnceLock::new();
     let of_type = |type_id| {
@@ -102,7 +102,7 @@ fn required(type_id: TypeId) -> u128 {
     REQUIRED.get_or_init(|| facts().types().map(of_type).collect())[type_id.index()]
 }
 
-/// The current place in the resource. It is formatted only for a fault.
+/// The current place in the resource. It is turned into text only if there is a fault.
 #[derive(Clone, Copy)]
 struct Path<'p> {
     parent: Option<&'p Path<'p>>,
@@ -157,7 +157,7 @@ impl Check {
                 name: &name,
                 at: None,
             };
-            // This runs for every property, and `strip_prefix` would cost a call.
+            // Do not use `strip_prefix`, because this runs for every property, and `strip_prefix` would cost a call.
             let bare = (name.as_bytes().first() == Some(&b'_')).then(|| &name[1..]);
             let child = facts.child(type_id, bare.unwrap_or(&name));
             let Some(child) = child.filter(|child| bare.is_none() || is_primitive(child.type_id)) else {
@@ -259,7 +259,7 @@ fn is_number(primitive: Primitive) -> bool {
     matches!(primitive, Decimal | Integer | PositiveInt | UnsignedInt)
 }
 
-/// Returns the fault of a boolean, of a number, or of a value that should be a string and is none.
+/// Returns the fault of a boolean, of a number, or of a value that should be a string and is not.
 fn scalar(primitive: Primitive, value: Value<'_>) -> Option<Fault> {
     let fits = match primitive {
         Primitive::Boolean => return value.as_bool().is_none().then_some(Fault::Type),
@@ -299,7 +299,7 @@ fn has_form(primitive: Primitive, text: &str) -> bool {
         Primitive::Base64Binary => is_base64(text),
         Primitive::Xhtml => text.trim_start().starts_with("<div"),
         Primitive::Date => Temporal::date(text).is_ok(),
-        // Only searches may leave out the seconds and the time zone.
+        // A date alone is allowed. With a time, seconds and a time zone are required. Only searches may leave them out.
         Primitive::DateTime => Temporal::date(text).is_ok() || Temporal::instant(text).is_ok(),
         Primitive::Instant => Temporal::instant(text).is_ok(),
         Primitive::Time => TimeOfDay::parse(text).is_ok_and(|time| time.precision >= Precision::Second),

@@ -31,11 +31,11 @@ pub(super) fn trim(code: &str) -> &str {
 /// How a code compares to the form that its system uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// The code already has the form, or the system has none.
+    /// The code already has the form of its system, or no form is known for the system.
     Right,
     /// The code in the form of its system.
     Written(String),
-    /// The code does not fit the form.
+    /// The code does not fit the form of its system.
     Unfit,
 }
 
@@ -82,8 +82,9 @@ fn alphanumeric(code: &str, length: std::ops::RangeInclusive<usize>) -> Option<S
     fits.then(|| code.to_ascii_uppercase())
 }
 
-/// Returns the code without its dot, in upper case. Returns `None` if it has several dots, or one at another position
-/// than after `before` characters, or other characters than letters and digits, or more than eight of these.
+/// Returns the code without its dot, in upper case. Returns `None` if the code has several dots, or a dot at another
+/// position than after `before` characters. Also returns `None` if the rest has other characters than letters and
+/// digits, or more than eight characters.
 fn undotted(code: &str, before: usize) -> Option<String> {
     match code.split_once('.') {
         None => alphanumeric(code, 1..=8),
@@ -115,8 +116,8 @@ fn icd_10_cm(code: &str) -> Option<String> {
 }
 
 /// Formats a code of ICD-9-CM. A diagnosis has three characters before its dot, or four if it begins with `E`. A
-/// procedure has two digits before it. Four digits without a dot may be either. Then only a spelling of the system that
-/// means one of them decides, and without one the code does not fit.
+/// procedure has two digits before its dot. Four digits without a dot may be a diagnosis or a procedure. Then `system`
+/// decides, if its spelling means only one of them. If it does not, the code does not fit.
 fn icd_9_cm(system: &str, code: &str) -> Option<String> {
     let is_dotted = code.contains('.');
     let is_procedure = [".6.104", "/procedure", "/ICD9"]
@@ -140,7 +141,7 @@ fn icd_9_cm(system: &str, code: &str) -> Option<String> {
 }
 
 /// Formats an NDC with 11 digits: 5 of the labeler, 4 of the product, 2 of the package. Ten digits without hyphens have
-/// three readings. They fit only if the terminology knows exactly one of these.
+/// three readings. Such a code fits only if the terminology knows exactly one of the readings.
 fn ndc(code: &str, codes: &dyn Codes) -> Option<String> {
     let parts: Vec<&str> = code.split('-').collect();
     if !parts.iter().all(|part| are_digits(part)) {

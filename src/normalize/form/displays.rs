@@ -1,7 +1,7 @@
 //! The displays of codes in the consent's records, with their sources.
 //!
-//! Memory is bounded: of more than [`CAPACITY`] displays, those of the codes with the lowest hashes stay. So the order
-//! of the records does not matter.
+//! Memory is bounded: if there are more than [`CAPACITY`] displays, those of the codes with the lowest hashes stay. So
+//! the result does not depend on the order of the records.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -51,7 +51,8 @@ fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
 #[derive(Debug, Default)]
 pub(super) struct Known(BTreeMap<(u128, SourceId), Box<str>>);
 
-/// A display. `from` is its source, if that is not the source of the record.
+/// A display. `from` is the source of the display. It is `None` for a display of the record's own source or of a
+/// terminology.
 pub(in crate::normalize) struct Shown<'t> {
     pub(in crate::normalize) text: Cow<'t, str>,
     pub(in crate::normalize) from: Option<SourceId>,
@@ -63,7 +64,8 @@ impl<'t> Shown<'t> {
         Shown { text, from: None }
     }
 
-    /// Returns the first of two displays. If only the second is of the record's own source, returns the second.
+    /// Returns the first of two displays. Returns the second if the first is missing, or if the first is of another
+    /// source and the second is not.
     pub(in crate::normalize) fn either(one: Option<Shown<'t>>, other: Option<Shown<'t>>) -> Option<Shown<'t>> {
         match (&one, &other) {
             (Some(Shown { from: Some(_), .. }), Some(Shown { from: None, .. })) | (None, _) => other,
@@ -83,8 +85,8 @@ impl Known {
         walk::resource(record.json, record.resource_type, &mut collect);
     }
 
-    /// Returns the display of a code for records of a source. The source's own display comes first. Of other sources,
-    /// the shortest comes first, then the first in alphabetical order.
+    /// Returns the display of a code for records of a source. The source's own display comes first. If it has none,
+    /// returns the shortest display of another source. Of equally short ones, returns the first in alphabetical order.
     pub(super) fn get(&self, key: u128, source: SourceId) -> Option<Shown<'_>> {
         let all = self.0.range((key, SourceId(0))..=(key, SourceId(u32::MAX)));
         let all = all.map(|((_, of), text)| (*of, text.as_ref()));
@@ -95,8 +97,8 @@ impl Known {
         })
     }
 
-    /// Adds a display. Of several displays of a source the shortest stays, and of equally short ones the first in
-    /// alphabetical order.
+    /// Adds a display. If a source has several displays for a code, the shortest stays. Of equally short ones, the
+    /// first in alphabetical order stays.
     fn add(&mut self, key: u128, source: SourceId, display: &str) {
         match self.0.get_mut(&(key, source)) {
             Some(known) if (known.len(), known.as_ref()) <= (display.len(), display) => {}
@@ -149,7 +151,7 @@ pub(in crate::normalize) struct Coding<'t> {
     pub(in crate::normalize) code: Option<(Value<'t>, Cow<'t, str>)>,
     /// The display, if it is neither empty nor a placeholder.
     pub(in crate::normalize) display: Option<Cow<'t, str>>,
-    /// Whether it has a display, or an extension in place of one (`_display`).
+    /// Whether the Coding has a display, or an extension in place of one (`_display`).
     pub(in crate::normalize) has_display: bool,
     pub(in crate::normalize) extension: Option<Value<'t>>,
 }

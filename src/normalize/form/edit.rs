@@ -30,7 +30,7 @@ pub(in crate::normalize) fn edit(
     additions::make(record.json, base, additions, edits, report);
 }
 
-/// Returns a value of this type in the form that [`edit`] gives it in a record of a source, as compact JSON. Its
+/// Edits a value of this type as [`edit`] would edit it in a record of `source`, and returns it as compact JSON. Its
 /// displays have no marking extensions, because the caller marks the whole value.
 pub(in crate::normalize) fn rewrite(
     value: Value<'_>,

@@ -66,8 +66,8 @@ impl<'e, 'm> Editor<'e, 'm> {
         Editor { marks: false, ..self }
     }
 
-    /// Edits a list of codings. Returns the first display that an item has or gets. A display of the record's own
-    /// source comes before one of another source.
+    /// Edits a list of codings. Returns the first display that an item has or gets. Displays of the record's own source
+    /// and of a terminology come before those of another source.
     fn list(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let mut text = None;
         for item in list.items().filter(Value::is_object) {
@@ -99,8 +99,8 @@ impl<'e, 'm> Editor<'e, 'm> {
         display
     }
 
-    /// Removes white space around the code of a coding. Returns the canonical form of the coding, if it differs in more
-    /// than that.
+    /// Removes white space around the code of a coding. If the canonical form of the coding has another system or
+    /// another code, returns this form.
     fn written(&mut self, coding: &Coding<'e>) -> Option<Written<'e>> {
         let (value, code) = coding.code.as_ref()?;
         let trimmed = trim(code);
@@ -139,7 +139,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         }
     }
 
-    /// Returns the display of a coding that needs no other change. Adds it if it is missing.
+    /// Returns the display of a coding whose system and code stay as they are. Adds the display if it is missing.
     fn display(&mut self, item: Value<'e>, coding: Coding<'e>) -> Option<Shown<'e>> {
         if coding.has_display {
             return coding.display.map(Shown::own);
@@ -186,7 +186,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         Some(self.base.beside(Rule::Displays, &Origin::Source(source)))
     }
 
-    /// Adds an RxNorm coding to a list that has an NDC and no RxNorm code. Returns its display.
+    /// Adds an RxNorm coding to a list that has an NDC and no RxNorm code. Returns the display of the new coding.
     fn map(&mut self, list: Value<'e>) -> Option<Shown<'e>> {
         let ndc = unmapped_ndc(list, self.codes)?;
         let Some(concept) = self.codes.rxnorm(&ndc) else {
@@ -235,7 +235,7 @@ pub(in crate::normalize) fn unmapped_ndc(list: Value<'_>, codes: &dyn Codes) -> 
     ndc
 }
 
-/// Whether another item of a list already has this final form, or an earlier item will get it.
+/// Whether another item of a list already has the system and code in `written`, or an earlier item will get them.
 fn stands(list: Value<'_>, item: Value<'_>, written: &Written<'_>, codes: &dyn Codes) -> bool {
     list.items().filter(|other| other.index() != item.index()).any(|other| {
         let coding = Coding::read(other);

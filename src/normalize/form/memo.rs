@@ -1,6 +1,6 @@
 //! A cache of computed values, because records repeat the same few thousand codes. It is a table of fixed size: a later
-//! value replaces an earlier one at the same place. Each thread has its own. A value must depend only on the texts
-//! under which it is cached.
+//! value replaces an earlier one at the same place. Each thread has its own tables. A value must depend only on the
+//! texts under which it is cached.
 
 use std::hash::Hasher;
 

@@ -10,8 +10,8 @@ use crate::normalize::walk::{choice_name, required};
 /// The maximum depth of a placeholder. R4's required elements are nested less deeply.
 const MAX_DEPTH: usize = 8;
 
-/// Adds placeholders for missing required elements. `trimmed` is the number of codes from which white space was removed
-/// before. If the resource would still be invalid, it stays unchanged.
+/// Adds placeholders for missing required elements. `trimmed` is the number of codes from which white space was already
+/// removed. If the resource would be invalid in spite of the placeholders, adds none.
 pub(super) fn fill(
     root: Value<'_>,
     type_id: TypeId,
@@ -33,7 +33,8 @@ pub(super) fn fill(
             elements.map(|(_, element)| (*object, *element))
         })
     };
-    // The resource must have no other faults than these missing elements and the white space that was removed.
+    // The only faults of the resource must be the missing elements in `places` and the white space that was removed. If
+    // it has others, add no placeholders.
     let count = |fault| problems.iter().filter(|problem| problem.fault == fault).count();
     let (missing, spaces) = (count(Fault::Missing), count(Fault::Space));
     let is_broken = missing != places().count() || spaces != trimmed || missing + spaces != problems.len();
@@ -45,7 +46,7 @@ pub(super) fn fill(
         let Some((name, json)) = placeholder(element, 0) else {
             continue;
         };
-        // A property without content is removed, so that the placeholder replaces it.
+        // If the element is there without content, remove it, so that the placeholder replaces it.
         for (key, value) in object.entries() {
             let key = key.name();
             let leads_here = |key: &str| element.types.iter().any(|type_id| key == json_name(element, *type_id));
@@ -66,9 +67,10 @@ fn json_name(element: &Element, type_id: TypeId) -> String {
     }
 }
 
-/// Returns the name and the JSON of the placeholder for an element. Returns `None` if there can be none.
+/// Returns the name and the JSON of the placeholder for an element. Returns `None` if the element can have no
+/// placeholder.
 fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
-    // Of a choice, a type that can hold words comes first.
+    // For a choice element, prefer a type that can hold words.
     let preferred = ["CodeableConcept", "Reference", "string", "markdown", "Coding"];
     let named = |name: &&str| facts().lookup(name).filter(|type_id| element.types.contains(type_id));
     let type_id = preferred.iter().find_map(named).or(element.types.first().copied())?;
@@ -81,8 +83,8 @@ fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
     Some((name, if element.many { format!("[{json}]") } else { json }))
 }
 
-/// Returns the placeholder for a primitive. The inner value is its JSON, or `None` if it needs an extension instead.
-/// Returns `None` if the type is no primitive.
+/// Returns the placeholder for a primitive. The outer `None` means that the type is no primitive. The inner value is
+/// the JSON of the placeholder. The inner `None` means that an extension is needed in place of a value.
 fn primitive(element: &Element, type_id: TypeId) -> Option<Option<String>> {
     let Kind::Primitive(primitive) = facts().get(type_id).kind else {
         return None;

@@ -203,7 +203,7 @@ impl Table {
         table
     }
 
-    /// Adds the spellings of one of HL7's systems. They are leaked, because the table lives as long as the program.
+    /// Adds the spellings of one of HL7's systems. Leaks these strings, because the table lives as long as the program.
     fn hl7(&mut self, name: &'static str, oids: &'static str) {
         let canonical: &'static str = format!("http://terminology.hl7.org/CodeSystem/{name}").leak();
         if self.exact.insert(canonical, canonical).is_some() {

@@ -54,7 +54,7 @@ fn references(record: &Record<'_>, base: &Base<'_>, facts: &Facts, edits: &mut E
     walk::resource(record.json, record.resource_type, &mut editor);
 }
 
-/// Links a Patient to those of other sources. Leaves out links that the source itself has.
+/// Links a Patient to the Patients of other sources. Leaves out links that the source itself has.
 fn patient_links(
     record: &Record<'_>,
     base: &Base<'_>,
@@ -97,7 +97,7 @@ struct Read<'e> {
     identifier: Option<Value<'e>>,
     resource_type: Option<TypeId>,
     has_display: bool,
-    /// Whether it has a property `_reference`.
+    /// Whether the Reference has a property `_reference`.
     has_beside: bool,
     extension: Option<Value<'e>>,
 }
@@ -194,8 +194,9 @@ impl<'e> Editor<'e, '_> {
         self.dangles_no_longer(read);
     }
 
-    /// Returns the property beside a display with the extension that marks it. The extension has the resource, if that
-    /// belongs to another source, or else the source `from` of the display. Returns `None` if there is neither.
+    /// Returns the property beside a display, with the extension that marks the display. If the resource belongs to
+    /// another source, the extension names the resource. If not, it names the source `from` of the display. Returns
+    /// `None` if the resource belongs to the record's own source and `from` is `None`.
     fn beside(&self, place: EntryIndex, from: Option<SourceId>) -> Option<String> {
         if !self.is_own(place) {
             let reference = self.facts.index.reference(place);
@@ -258,8 +259,8 @@ impl<'e> Editor<'e, '_> {
         self.found(value, read, place);
     }
 
-    /// Handles a reference to a contained resource. If that has an NPI, the reference may lead to the stored resource
-    /// with the NPI instead.
+    /// Handles a reference to a contained resource. If the contained resource has an NPI, and one stored resource has
+    /// the same NPI, the reference is changed to lead to that one.
     fn contained(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, reference: &str) {
         let Some(id) = fragment(reference) else { return };
         let list = self.record.json.get("contained");

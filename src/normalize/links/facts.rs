@@ -13,26 +13,28 @@ use crate::normalize::form;
 use crate::normalize::record::{Record, Source, SourceId};
 use crate::normalize::settings::Settings;
 
-/// The facts of all records. Each has its type, id, source and name, and hashes of its id, of its address and (for
-/// people, organizations and the like) of its identifiers. Equal names are stored once. If there are several sources,
-/// the facts also include names, addresses, telecoms and taxonomy codes of practitioners, organizations and locations
-/// with an NPI.
+/// The facts of all records. A record's facts are its type, id, source and name, and hashes of its id, of its address
+/// and (for people, organizations and the like) of its identifiers. Equal names are stored once. If there are several
+/// sources, the facts also include names, addresses, telecoms and taxonomy codes of practitioners, organizations and
+/// locations with an NPI.
 #[derive(Debug, Default)]
 pub struct Facts {
     pub(super) index: Index,
     knowledge: Knowledge,
     pub(super) sources: Arc<[Source]>,
     pub(super) gains: FxHashMap<EntryIndex, Vec<Gain>>,
-    /// For each Patient that is the only one of its source: the Patients that are the only ones of other sources.
+    /// The Patients that are linked to each Patient. Only a Patient that is the only one of its source has links. They
+    /// lead to the Patients of other sources that are the only ones there.
     pub(super) patients: FxHashMap<EntryIndex, Vec<EntryIndex>>,
-    /// The source that is being synced. `dangling` tells in how many of its earlier syncs the targets of its references
-    /// were missing.
+    /// The source that is being synced. `dangling` has a count for each of its references whose target was missing in
+    /// the last sync: in how many syncs in a row it was missing. The key is a hash of the reference.
     pub(super) synced: Option<SourceId>,
     pub(super) dangling: BTreeMap<u64, u32>,
 }
 
 impl Facts {
-    /// Sets the synced source, and the earlier counts of its missing targets.
+    /// Sets the source that is being synced, and the counts of the missing targets of its references up to the last
+    /// sync.
     pub(in crate::normalize) fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
         self.synced = Some(source);
         self.dangling = dangling;

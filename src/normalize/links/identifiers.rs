@@ -8,7 +8,7 @@ pub(super) const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
 /// The system of tax ids (EIN).
 const TAX: &str = "urn:oid:2.16.840.1.113883.4.4";
 
-/// Other spellings of these two systems.
+/// Other spellings of the systems [`NPI`] and [`TAX`].
 const SPELLINGS: &[(&str, &str)] = &[
     ("urn:oid:2.16.840.1.113883.4.6", NPI),   // HL7 terminology, NamingSystem npi
     ("https://hl7.org/fhir/sid/us-npi", NPI), // misspelt
@@ -47,7 +47,8 @@ impl Identifier {
         let value = identifier.get_str("value")?;
         match identifier.get_str("system") {
             Some(system) => Identifier::new(system.trim(), &value),
-            // Without a system, the type may show what it is. CARIN and v2-0203 use the same codes for this.
+            // Without a system, the type may show which kind of identifier it is. CARIN and v2-0203 use the same codes
+            // for these kinds.
             None => {
                 let codings = identifier.get("type")?.get("coding")?;
                 codings
@@ -63,7 +64,7 @@ impl Identifier {
     }
 
     /// Returns the identifiers by which a resource with this Identifier can be found: the one that [`read`](Self::read)
-    /// returns and, for a member id, one without a system.
+    /// returns and, for a member id, the one whose system is `MB`.
     pub(super) fn all(identifier: Value<'_>) -> impl Iterator<Item = Identifier> {
         let is_member = || {
             let codings = identifier.get("type")?.get("coding")?;
@@ -76,7 +77,8 @@ impl Identifier {
         read.into_iter().chain(member)
     }
 
-    /// Returns the identifier of a conditional reference that has no other condition.
+    /// Returns the identifier in the query of a conditional reference. Returns `None` if the query has any other
+    /// parameter.
     pub(super) fn of_query(query: &str) -> Option<Identifier> {
         let mut parameters = form_urlencoded::parse(query.as_bytes());
         let (name, token) = parameters.next()?;

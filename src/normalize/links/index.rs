@@ -13,8 +13,8 @@ use crate::normalize::codes::Codes;
 use crate::normalize::form;
 use crate::normalize::record::{Record, SourceId};
 
-/// The types whose resources are found by identifier: people, organizations and the like, not the many clinical
-/// records.
+/// The types whose resources are found by identifier: people, organizations and the like. The many clinical records are
+/// not in the index of identifiers.
 const IDENTIFIED: &[&str] = &[
     "Patient",
     "Practitioner",
@@ -48,7 +48,7 @@ struct Entry {
     name: Name,
 }
 
-/// An id. Ids of synced rows are UUIDs. Stored as 16 bytes, they take less memory.
+/// An id. Ids of synced rows are UUIDs. They are stored as 16 bytes, which take less memory than the text.
 #[derive(Debug)]
 enum Id {
     Uuid([u8; 16]),
@@ -73,7 +73,7 @@ impl Id {
     }
 }
 
-/// Which resources have a key.
+/// The resource with a key, or the fact that several resources have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     One(EntryIndex),
@@ -150,8 +150,9 @@ impl Index {
             .get(&key(&["address", facts().get(type_id).name, id], Some(source)))?)
     }
 
-    /// Returns the only resource of these types with an identifier. If records of this source have the identifier, only
-    /// they count. If not, all records of the consent count.
+    /// Returns the only resource of these types with an identifier. If resources of this source have the identifier,
+    /// looks only at them. If not, looks at the resources of all sources of the consent. Returns `None` if several
+    /// resources have the identifier.
     pub(super) fn identified(&self, source: SourceId, types: &[TypeId], identifier: &Identifier) -> Option<EntryIndex> {
         let names = types
             .iter()
@@ -182,7 +183,7 @@ impl Index {
             .into_iter()
             .filter(|resource_type| !OWN_SOURCE_ONLY.contains(resource_type))
             .collect();
-        // A member id without a system has a meaning only at its own payer.
+        // A member id without a system has a meaning only at its own payer. So do not look for it in other sources.
         if identifier.system == "MB" {
             None
         } else {

@@ -25,7 +25,7 @@ use crate::normalize::settings::Settings;
 
 /// A value whose JSON has more bytes than this is ignored, so that memory is bounded.
 const MAX_LENGTH: usize = 2000;
-/// The maximum number of values of one copy. Further ones are ignored.
+/// The maximum number of values of one copy. Further values are ignored.
 const MAX_VALUES: usize = 32;
 
 /// What an element holds.
@@ -146,8 +146,8 @@ impl Knowledge {
             .push((place, known));
     }
 
-    /// Returns what each copy gains from those in other sources. If several have a value, the first by source and id
-    /// counts.
+    /// Returns what each copy gains from the copies in other sources. If several copies have the same value, the first
+    /// by source and id counts.
     pub(super) fn decide(
         self,
         index: &Index,
@@ -159,7 +159,8 @@ impl Knowledge {
             copies.sort_by_cached_key(|(place, _)| (index.source(*place), index.id(*place)));
             for (place, own) in &copies {
                 let mut has: BTreeSet<(&str, &str)> = own.iter().map(|one| (one.element, one.same.as_str())).collect();
-                // If R4 allows only one value, the copy's own value stays.
+                // If R4 allows only one value and the copy has one, it must not gain another. So add the key under
+                // which such values are looked up below.
                 has.extend(
                     own.iter()
                         .filter(|one| is_single(one.holds))
@@ -214,7 +215,7 @@ fn gain(
     })
 }
 
-/// Returns a concept in the form in which its own record is stored.
+/// Rewrites a concept as it is written in its own record, which is from `source`.
 fn concept(json: &str, source: SourceId, settings: &Settings<'_>, form: &form::Facts) -> Option<String> {
     let type_id = facts().lookup("CodeableConcept")?;
     let mut tape = Tape::new();
@@ -259,7 +260,7 @@ fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> 
         ),
         Holds::Addresses | Holds::Address => match words(&["line", "city", "state"]) {
             empty if letters(&empty).is_empty() => letters(&value.get_str("text")?),
-            // Postal codes count as equal with and without the last four digits.
+            // Postal codes count as equal with and without the last four digits. So the key leaves out these digits.
             words => {
                 words
                     + &letters(&value.get_str("postalCode").unwrap_or_default())
@@ -288,7 +289,7 @@ fn read(element: &'static str, holds: Holds, value: Value<'_>) -> Option<Known> 
     })
 }
 
-/// Returns the taxonomy code of a concept. Other types and qualifications have none.
+/// Returns the taxonomy code of a concept. Returns `None` for types and qualifications of other code systems.
 fn taxonomy(concept: Value<'_>) -> Option<String> {
     let codings = concept.get("coding")?;
     codings.items().find_map(|item| {
@@ -299,7 +300,7 @@ fn taxonomy(concept: Value<'_>) -> Option<String> {
     })
 }
 
-/// Adds the values that a record gains. Each is marked with the copy from which it comes.
+/// Adds the values that a record gains. Each value is marked with the copy from which it comes.
 pub(super) fn give(
     root: Value<'_>,
     base: &Base<'_>,

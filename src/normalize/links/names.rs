@@ -1,7 +1,7 @@
 //! The name of a resource. References to the resource get it as their display.
 //!
-//! It is a person's name, an element `name` or `title`, or the text of a code. Another record may have the display of
-//! the code, so such a name is known only after all records were seen.
+//! The name is a person's name, an element `name` or `title`, or the text of a code. Another record may have the
+//! display of the code, so such a name is known only after all records were seen.
 
 use std::borrow::Cow;
 
@@ -58,7 +58,7 @@ pub(super) struct Name(u32);
 
 const NONE: Name = Name(0);
 
-/// A name, as far as its own record shows it.
+/// What a record shows of its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Found {
     /// Codes that may have a display in other records. A display of the record's own source comes before `text`. A
@@ -78,7 +78,7 @@ impl Found {
         }
     }
 
-    /// Returns the name. Also returns the source of its display, if that is not the record's own.
+    /// Returns the name. If it is a display of another source than the record's own, also returns that source.
     fn resolve(self, form: &form::Facts) -> Option<(Box<str>, Option<SourceId>)> {
         let mut shown = None;
         if let Some(source) = self.source {
@@ -120,7 +120,7 @@ impl Names {
         }
     }
 
-    /// Returns a name. Also returns its source, if that is not the source of its resource.
+    /// Returns the text of a name. If the text is from another source than the resource, also returns that source.
     pub(super) fn text(&self, name: Name) -> Option<(&str, Option<SourceId>)> {
         let (text, from) = self.texts.get(name.0 as usize)?.as_ref()?;
         Some((text, *from))
@@ -146,8 +146,8 @@ fn says_something(text: &str) -> bool {
     !text.trim().is_empty() && text != PLACEHOLDER
 }
 
-/// Returns a person's official name or, if there is none, the usual one, or else the first other one. A former or
-/// anonymous name is used only if there is no other.
+/// Returns a person's official name or, if there is none, the usual one. If there is neither, returns the first other
+/// name. Uses a former or anonymous name only if there is no other name.
 fn human(names: Value<'_>) -> Option<String> {
     let rank = |name: &Value<'_>| match name.get_str("use").as_deref() {
         Some("official") => 0,
@@ -200,7 +200,8 @@ fn concept_name(concept: Value<'_>, codes: &dyn Codes) -> Option<Found> {
             break;
         }
     }
-    // `form` adds an RxNorm coding after the others.
+    // `form` adds an RxNorm coding after the other codings. If they have no display, the display of the RxNorm coding
+    // is the text.
     if found.text.is_none()
         && let Some(ndc) = concept.get("coding").and_then(|list| unmapped_ndc(list, codes))
         && let Some(mapped) = codes.rxnorm(&ndc)

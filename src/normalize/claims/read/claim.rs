@@ -75,13 +75,13 @@ pub(in crate::normalize::claims) struct Line {
     pub(in crate::normalize::claims) revenue: Option<Name>,
     /// The product or service.
     pub(in crate::normalize::claims) service: Concept,
-    /// The codes of its modifiers.
+    /// The codes of the modifiers of the service.
     pub(in crate::normalize::claims) modifiers: Vec<Name>,
     /// The body site.
     pub(in crate::normalize::claims) body_site: Option<Concept>,
-    /// The sequences of its members of the care team.
+    /// The sequences of the members of the care team to whom the line refers.
     pub(in crate::normalize::claims) team: Vec<u32>,
-    /// The sequences of its diagnoses.
+    /// The sequences of the diagnoses to which the line refers.
     pub(in crate::normalize::claims) diagnoses: Vec<u32>,
     /// The quantity, as JSON.
     pub(in crate::normalize::claims) quantity: Option<Name>,
@@ -129,7 +129,7 @@ pub(in crate::normalize::claims) struct Diagnosis {
     pub(in crate::normalize::claims) sequence: u32,
     /// The diagnosis's code.
     pub(in crate::normalize::claims) code: Option<Code>,
-    /// The source's own words for it.
+    /// The source's own text for the diagnosis.
     pub(in crate::normalize::claims) text: Option<Name>,
     /// The reference to the source's Condition.
     pub(in crate::normalize::claims) condition: Option<Name>,
@@ -149,7 +149,7 @@ impl std::hash::Hash for Diagnosis {
 pub(in crate::normalize::claims) struct Performed {
     /// The procedure.
     pub(in crate::normalize::claims) concept: Concept,
-    /// When it was performed.
+    /// When the procedure was performed.
     pub(in crate::normalize::claims) date: Option<When>,
 }
 
@@ -166,9 +166,10 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) kind: Kind,
     /// The text of the claim's type.
     pub(in crate::normalize::claims) title: Option<Name>,
-    /// Whether it is a claim for equipment.
+    /// Whether this is a claim for equipment.
     pub(in crate::normalize::claims) equipment: bool,
-    /// The kind of Encounter that the claim's type or subtype states. The type of bill comes before it.
+    /// The kind of Encounter that the claim's type or subtype states. If the type of bill states another kind, that
+    /// kind counts.
     pub(in crate::normalize::claims) said: Option<Setting>,
     /// The type of bill.
     pub(in crate::normalize::claims) bill: Bill,
@@ -276,7 +277,7 @@ impl Claim {
         self.bill.setting().or(self.said).unwrap_or(Setting::Visit)
     }
 
-    /// Returns the facility or, if there is none, the billing provider. This is the pharmacy of a pharmacy claim.
+    /// Returns the facility or, if there is none, the billing provider. In a pharmacy claim, this is the pharmacy.
     pub(in crate::normalize::claims) fn place(&self) -> Option<&Party> {
         self.facility.as_ref().or(self.provider.as_ref())
     }
@@ -290,7 +291,8 @@ impl Claim {
             .filter(move |member| !known || chosen.contains(&member.sequence))
     }
 
-    /// Returns the member of a line's care team with the first of these roles that is there.
+    /// Returns the first member of a line's care team with one of these roles. An earlier role in `roles` comes before
+    /// a later one.
     pub(in crate::normalize::claims) fn with_role(&self, line: Option<&Line>, roles: &[Role]) -> Option<&Party> {
         roles.iter().find_map(|role| {
             let mut team = self.team_of(line);
@@ -298,7 +300,7 @@ impl Claim {
         })
     }
 
-    /// Returns the record from which it was read.
+    /// Returns the record from which the claim was read.
     pub(in crate::normalize::claims) fn origin(&self) -> Origin {
         Origin {
             source: self.source,
@@ -317,7 +319,7 @@ impl Claim {
     pub(in crate::normalize::claims) fn fingerprint(&self, directory: &Directory) -> u64 {
         use std::hash::{Hash, Hasher};
         let mut hasher = siphasher::sip::SipHasher24::new();
-        // The index of the source is not a fact of the claim. It may change from run to run.
+        // Leave out the index of the source. It is not a fact of the claim, and may change from run to run.
         let said = Claim {
             source: SourceId(0),
             ..self.clone()
@@ -397,7 +399,7 @@ impl Reader<'_, '_> {
             }
         }
         kind.or_else(|| {
-            // The type is unknown. A claim with drugs alone comes from a pharmacy.
+            // The type is unknown. If all lines are drugs, the claim comes from a pharmacy.
             let drugs = claim
                 .lines
                 .iter()
@@ -455,7 +457,7 @@ impl Reader<'_, '_> {
         for info in infos {
             let category = info.get("category").into_iter().flat_map(|value| list(value, "coding"));
             for code in category.filter_map(|coding| coding.get_str("code")) {
-                // In CMS's claims, the code of a category is a URL.
+                // In CMS's claims, the code of a category is a URL. Its last part is the code.
                 self.category(code.rsplit('/').next().unwrap_or_default(), info, claim);
             }
         }

@@ -31,7 +31,7 @@ pub(in crate::normalize::claims) struct Code {
     pub(in crate::normalize::claims) display: Option<Name>,
 }
 
-/// The display is not part of the hash, because a later run may add it.
+/// The display is not part of the hash, because a later normalization run may add it.
 impl std::hash::Hash for Code {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.system.hash(state);
@@ -110,7 +110,7 @@ pub(in crate::normalize::claims) struct Concept {
     pub(in crate::normalize::claims) own_text: Option<Name>,
 }
 
-/// The text is not part of the hash, and neither is an RxNorm code beside an NDC, because a later run may add them.
+/// Neither the text nor an RxNorm code beside an NDC is part of the hash, because a later run may add them.
 impl std::hash::Hash for Concept {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let has_ndc = self.codes.iter().any(|code| code.is_of(NDC));
@@ -121,13 +121,14 @@ impl std::hash::Hash for Concept {
 }
 
 impl Concept {
-    /// Reads a CodeableConcept. The result has each code once. In a normalized record, a code may occur a second time
-    /// in the source's own spelling.
+    /// Reads a CodeableConcept. The result has each code once. A normalized record may have a code twice: in its
+    /// canonical form, and in the source's own spelling.
     pub(in crate::normalize::claims) fn read(value: Value<'_>, names: &mut Names, codes: &dyn Codes) -> Concept {
         let list = value.get("coding").into_iter().flat_map(|list| list.items());
         let mut read: Vec<Code> = Vec::new();
         for code in list.filter_map(|coding| Code::read(coding, names, codes)) {
-            // In a normalized record the source's own spelling follows the canonical one.
+            // In a normalized record, the coding in the source's own spelling follows the canonical coding. Only a
+            // missing display is taken from the later coding.
             let is_same = |known: &&mut Code| known.system == code.system && known.code == code.code;
             match read.iter_mut().find(is_same) {
                 Some(known) if known.display.is_none() => known.display = code.display,
@@ -154,7 +155,7 @@ impl Concept {
         }
     }
 
-    /// Returns the concept as a CodeableConcept. If it has no text, a display is its text.
+    /// Returns the concept as a CodeableConcept. If the concept has no text, the first display of a coding is the text.
     pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> Option<String> {
         let text = self.name(codes);
         concept(

@@ -87,7 +87,7 @@ impl Facts {
     }
 }
 
-/// Returns the URL of the extension that marks additions of rules to a record.
+/// Returns the URL of the extension that marks what rules add to a record.
 fn mark(record: &Record<'_>, settings: &Settings<'_>) -> String {
     let source = settings.sources.get(record.source.0 as usize);
     mark_url(source.map_or("", |source| &source.tag_system_base))

@@ -1,5 +1,5 @@
 //! The sources' own clinical records. If one of them describes the same event as a claim, no resource is generated for
-//! it.
+//! that event.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -28,7 +28,7 @@ pub(in crate::normalize::claims) struct Order {
     pub(in crate::normalize::claims) medication: Option<Name>,
     /// The requester.
     pub(in crate::normalize::claims) requester: Option<Party>,
-    /// The day on which it was written.
+    /// The day on which the MedicationRequest was written.
     pub(in crate::normalize::claims) authored: Option<Day>,
     /// The references in `supportingInformation` that no rule has added.
     pub(in crate::normalize::claims) supporting: Vec<Name>,
@@ -68,7 +68,7 @@ pub(in crate::normalize::claims) struct Own {
 }
 
 impl Own {
-    /// Adds a MedicationRequest. `mark` is the URL of the extension on additions of rules.
+    /// Adds a MedicationRequest. `mark` is the URL of the extension that marks what rules have added.
     pub(in crate::normalize::claims) fn order(
         &mut self,
         record: &Record<'_>,
@@ -170,8 +170,8 @@ impl Own {
         });
     }
 
-    /// Adds a Condition of an Encounter. A Condition on the problem list is ignored, because it does not take the place
-    /// of a generated one.
+    /// Adds a Condition of an Encounter. Ignores a Condition on the problem list, because it does not take the place of
+    /// a generated Condition.
     pub(in crate::normalize::claims) fn condition(
         &mut self,
         record: &Record<'_>,
@@ -284,8 +284,8 @@ impl Own {
 pub(in crate::normalize::claims) struct Encounters<'o>(FxHashMap<String, Vec<&'o Encounter>>);
 
 impl Encounters<'_> {
-    /// Finds an Encounter of any source that covers these days and has one of the parties. Of several, returns the
-    /// first by start, source and id.
+    /// Finds an Encounter of any source that covers these days and has one of the parties. If there are several,
+    /// returns the first by start, source and id.
     pub(in crate::normalize::claims) fn find(
         &self,
         source: SourceId,

@@ -14,7 +14,8 @@ use crate::normalize::record::{Record, SourceId};
 /// A provider of care to whom a record refers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::normalize::claims) struct Party {
-    /// The text of the reference, unless it leads to a contained resource. So other records can use it, too.
+    /// The text of the reference. `None` if it leads to a contained resource, because other records cannot use such a
+    /// reference.
     pub(in crate::normalize::claims) reference: Option<Name>,
     /// The NPI in the Reference, or in the contained resource.
     pub(in crate::normalize::claims) npi: Option<Name>,
@@ -27,7 +28,7 @@ pub(in crate::normalize::claims) struct Party {
 }
 
 /// Adds nothing to the hash, because the written form of a party may change from run to run. [`Directory::key`]
-/// identifies it instead.
+/// identifies the party instead.
 impl std::hash::Hash for Party {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
@@ -92,12 +93,12 @@ impl Party {
         }
     }
 
-    /// Whether its type is one of these or unknown.
+    /// Whether the party's type is one of these or unknown.
     pub(in crate::normalize::claims) fn may_be(&self, types: &[&str]) -> bool {
         self.kind.is_none_or(|kind| types.contains(&facts().get(kind).name))
     }
 
-    /// Whether it is known to have this type.
+    /// Whether the party is known to have this type.
     pub(in crate::normalize::claims) fn is(&self, resource_type: &str) -> bool {
         self.kind.is_some_and(|kind| facts().get(kind).name == resource_type)
     }
@@ -114,7 +115,7 @@ pub(in crate::normalize::claims) fn contained<'t>(root: Value<'t>, id: &str) -> 
     list.find(|resource| resource.get_str("id").as_deref() == Some(id))
 }
 
-/// Returns the NPI of an Identifier. Its system or its type shows that it is one.
+/// Returns the NPI of an Identifier. The system or the type of the Identifier shows that its value is an NPI.
 fn npi_of(identifier: Value<'_>) -> Option<String> {
     let by_system = identifier.get_str("system").is_some_and(|system| is_npi(&system));
     let coded = |coding: Value<'_>| {
@@ -206,8 +207,8 @@ impl Directory {
             .or_else(|| self.npi.get(&(source, practitioner.reference.clone()?)).cloned())
     }
 
-    /// Returns a text that identifies a party: its NPI or, if it is unknown, its reference, identifier or name. Ids of
-    /// generated resources depend on it, so it does not contain the index of the source.
+    /// Returns a text that identifies a party: its NPI or, if that is unknown, its reference, identifier or name. Ids
+    /// of generated resources depend on this text, so it does not contain the index of the source.
     pub(in crate::normalize::claims) fn key(&self, source: SourceId, party: &Party) -> String {
         if let Some(npi) = self.npi(source, party) {
             return format!("npi:{npi}");
@@ -221,9 +222,9 @@ impl Directory {
         format!("name:{}", party.display.as_deref().unwrap_or_default())
     }
 
-    /// Returns the party as a Reference. It has the source's own relative reference or, if there is none, a reference
-    /// to the source's only resource with the NPI. If there is no such resource, it has the source's own reference of
-    /// another kind, or an identifier.
+    /// Returns the party as a Reference. The Reference has the source's own relative reference. If there is none, it
+    /// refers to the source's resource with the party's NPI, if exactly one has it. If there is no such resource, it
+    /// has the source's own reference of another kind, or an identifier.
     pub(in crate::normalize::claims) fn json(&self, source: SourceId, party: &Party) -> String {
         let mut json = Object::new();
         if let Some(text) = self.reference(source, party) {

@@ -15,8 +15,8 @@ pub(in crate::normalize::claims) enum Service {
     Other,
 }
 
-/// Returns the purpose of a service code. The form of the code shows its system. The stated system does not: payers
-/// send HCPCS codes with CPT's system, and CMS sends all codes with HCPCS's.
+/// Returns the purpose of a service code. The form of the code decides to which system it belongs. The stated system
+/// cannot be trusted: payers send HCPCS codes with CPT's system, and CMS sends all codes with HCPCS's.
 pub(in crate::normalize::claims) fn service(code: &str) -> Service {
     let bytes = code.as_bytes();
     let [first, .., last] = *bytes else {
@@ -32,7 +32,7 @@ pub(in crate::normalize::claims) fn service(code: &str) -> Service {
         // Category III codes, and the administration of a COVID-19 vaccine.
         (b'0'..=b'9', b'T' | b'A') => Service::Procedure,
         (b'A'..=b'Z', b'0'..=b'9') => hcpcs(first, middle(1, 5)),
-        // These include category II codes, which are for quality reporting.
+        // The remaining codes include category II codes, which are for quality reporting.
         _ => Service::Other,
     }
 }

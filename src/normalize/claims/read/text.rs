@@ -14,7 +14,7 @@ use crate::normalize::record::Day;
 /// A string that several facts share.
 pub(in crate::normalize::claims) type Name = Arc<str>;
 
-/// Stores equal strings once: the claims of one person repeat references, codes and displays.
+/// Stores equal strings once, because the claims of one person repeat references, codes and displays.
 #[derive(Debug, Default)]
 pub(in crate::normalize::claims) struct Names(FxHashSet<Name>);
 
@@ -57,7 +57,8 @@ impl When {
         })
     }
 
-    /// Whether this is not after `end`. Compares the instants if both have a time, else the days.
+    /// Whether this date or time is not after `end`. If both have a time, compares the instants. If not, compares the
+    /// days.
     fn is_until(&self, end: &When) -> bool {
         match (Temporal::instant(&self.text), Temporal::instant(&end.text)) {
             (Ok(start), Ok(end)) => start.start <= end.start,

@@ -60,7 +60,7 @@ impl Bill {
         })
     }
 
-    /// Whether another bill follows. This is so after the first bill of a series and after a continuing one. Returns
+    /// Whether another bill follows. This is so for the first bill of a series and for a continuing bill. Returns
     /// `None` if the frequency is unknown.
     pub(in crate::normalize::claims) fn interim(self) -> Option<bool> {
         self.frequency.map(|frequency| matches!(frequency, b'2' | b'3'))
