@@ -44,7 +44,8 @@ fn name<'t>(targets: &impl Targets<'t>, owner: Value<'t>, resource: Value<'t>) -
     if resource.get_str("resourceType").as_deref() != Some("PractitionerRole") {
         return words::name(resource);
     }
-    // If the role is itself contained, `owner` contains its practitioner, too.
+    // If the role is itself a contained resource, `owner` contains its practitioner, too. So look in the role and in
+    // `owner`.
     let found = |reference| target(targets, resource, reference).or_else(|| target(targets, owner, reference));
     let part = |property: &str| {
         let reference = resource.get(property)?;

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use crate::fhir::{TypeId, compartment, facts};
 
-/// The types of resources that are returned with a compartment's resources because these refer to them, sorted by name.
+/// Types outside the compartment, sorted by name. Their resources are returned, too, if resources of the compartment
+/// refer to them.
 pub const REFERRED: [&str; 4] = ["Location", "Medication", "Organization", "Practitioner"];
 
 /// Returns the types of a Patient's compartment (R4 CompartmentDefinition/patient): Patient first, then the others by

@@ -12,15 +12,15 @@ use crate::search::{Engine, Extent, Gathered, Member, RecordRequest};
 /// A patient's resources and the resources that they refer to, without duplicates.
 #[derive(Debug)]
 pub struct Record {
-    /// The snapshot that they were read from.
+    /// The snapshot from which the resources were read.
     pub snapshot: u64,
-    /// Patient first, then the types of the compartment by name, then the referenced types.
+    /// The resources by type: Patient first, then the types of the compartment by name, then the referenced types.
     pub types: Vec<Gathered>,
 }
 
-/// Collects the resources in the compartments of these Patients that the scope shows. Also collects resources of the
-/// types in `also`, if the others refer to them, directly or through resources of these types. Types in `also` belong
-/// to no compartment.
+/// Collects the resources in the compartments of these Patients, as far as the scope shows them. Also collects
+/// resources of the types in `also` to which these resources refer, directly or through other resources of the types in
+/// `also`. The types in `also` must not belong to the compartment.
 pub async fn record(
     engine: &Engine,
     scope: &Arc<Scope>,

@@ -172,8 +172,8 @@ fn ratio(value: Value<'_>) -> Option<String> {
     Some(format!("{} / {}", quantity(over)?, quantity(under)?))
 }
 
-/// Returns a number as people write it: without an exponent, and with three decimals if it has more than six and is at
-/// least 0.1.
+/// Returns a number as people write it. Writes a number with an exponent without the exponent. Rounds any other number
+/// with more than six decimals to three decimals, if its absolute value is at least 0.1.
 pub(super) fn plain(number: &str) -> Cow<'_, str> {
     let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
         return rounded(number);
@@ -206,7 +206,7 @@ pub(super) fn plain(number: &str) -> Cow<'_, str> {
 fn rounded(number: &str) -> Cow<'_, str> {
     let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     match number.parse::<f64>() {
-        // Three decimals are not enough for a small number.
+        // Do not round smaller numbers, because three decimals are not enough for them.
         Ok(value) if decimals > 6 && value.abs() >= 0.1 => Cow::Owned(format!("{value:.3}")),
         _ => Cow::Borrowed(number),
     }
@@ -267,8 +267,8 @@ fn bare(number: &str) -> &str {
     }
 }
 
-/// Returns the name of a person, an organization or a device. For other resources it is the text of what they are
-/// about.
+/// Returns the name of a person, an organization or a device. For any other resource, returns its title, or the text of
+/// its code, type or description.
 pub(super) fn name(resource: Value<'_>) -> Option<String> {
     let own = resource.get("name").or_else(|| resource.get("title"));
     if let Some(own) = own {

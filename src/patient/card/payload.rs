@@ -30,13 +30,14 @@ pub struct Request<'r> {
     pub rid: &'r str,
 }
 
-/// Builds the deflated payload of a card. Each resource becomes an entry of its Bundle, in this order. The resources
-/// that they contain become the last entries.
+/// Builds the deflated payload of a card. Each of `resources` becomes an entry of the card's Bundle, in the same order.
+/// Contained resources become further entries after all of these.
 pub fn payload(request: &Request<'_>, resources: &[Resource<'_>]) -> Result<Vec<u8>, CardError> {
     let mut out = DeflateEncoder::new(Vec::new(), Compression::new(EFFORT));
     out.write_all(&head(request))?;
     let places = Places::new(request.fhir_base, resources);
-    // The number of a record is its index in `resources`, so the entries of contained resources come after all records.
+    // A record's entry number is its index in `resources`. So the entries of contained resources must come after those
+    // of all records. They are collected in `behind`.
     let (mut behind, mut next) = (Vec::new(), resources.len());
     let (mut tape, mut edits, mut entry) = (Tape::new(), Edits::new(), Vec::new());
     for (number, resource) in resources.iter().enumerate() {

@@ -27,8 +27,8 @@ pub(super) struct Contained<'t> {
 }
 
 impl<'t> Inside<'t> {
-    /// Numbers the resources that a record contains: the first gets `next`. A resource without a known type gets no
-    /// entry.
+    /// Numbers the resources that a record contains: the first gets the number `next`. A resource without a known type
+    /// gets no entry.
     pub(super) fn new(number: usize, root: Value<'t>, next: usize) -> Inside<'t> {
         let items = root.get("contained").into_iter().flat_map(|list| list.items());
         let typed = items.filter_map(|json| Some((resource_type(json)?, json)));
@@ -74,8 +74,8 @@ pub(super) fn slim(root: Value<'_>, type_id: TypeId, places: &Places<'_>, inside
     walk.object(root, type_id);
 }
 
-/// Leaves only the security labels in `meta`, or leaves out `meta` if it has none. Versions, sources and tags are the
-/// service's own.
+/// Removes everything but the security labels from `meta`, because versions, sources and tags are the service's own.
+/// Removes `meta` if it has no security labels.
 fn only_security(meta: Value<'_>, edits: &mut Edits) {
     let labels = meta.get("security").filter(|list| list.items().next().is_some());
     if labels.is_none() {
@@ -143,8 +143,9 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Makes a reference lead to an entry of the card. If the card has no such entry, the reference becomes a logical
-    /// one: its type and its address, as an identifier, replace `reference`.
+    /// Makes a reference lead to an entry of the card. If the card has no such entry, makes a logical reference:
+    /// removes `reference`, and adds the type of the target and an identifier with the address, unless the object
+    /// already has them.
     fn reference(&mut self, object: Value<'_>) {
         let Some((text, address)) = object.get("reference").and_then(|text| Some((text, text.as_str()?))) else {
             return;

@@ -11,7 +11,8 @@ use crate::patient::members::{self, REFERRED};
 use crate::search::raw::RawParameter;
 use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest, shortened};
 
-/// The parameters of the operation itself. Those that choose a page are search parameters.
+/// The parameters of the operation itself. The parameters that choose a page are not in this list, because they are
+/// those of a search.
 pub const PARAMETERS: [&str; 4] = ["start", "end", "_since", "_type"];
 
 /// A checked request: the conditions on a patient's records, and the page.
@@ -201,7 +202,7 @@ fn date(parameter: &'static str, value: &str) -> Result<String, PatientError> {
     }
 }
 
-/// Checks an instant, or a date, which means its first instant. A space counts as a plus sign.
+/// Checks an instant or a date. A date stands for its first instant. A space counts as a plus sign.
 fn instant(value: &str) -> Result<String, PatientError> {
     let text = value.replace(' ', "+");
     match Temporal::instant(&text).or_else(|_| Temporal::date(&text)) {

@@ -40,7 +40,7 @@ pub enum FetchError {
     /// The service has the document, but its bytes could not be read or decoded.
     #[error("the document could not be read")]
     Unreadable,
-    /// The document, of this many bytes, exceeds what is left of the size limit.
+    /// The document is too large: it has this many bytes, more than the export may still add.
     #[error("this file has no room for the document, which is of {0} bytes")]
     NoRoom(u64),
     /// The source was asked for the document and did not deliver it. The reason contains no address.
@@ -96,7 +96,7 @@ pub(super) fn size(data: &str) -> Option<usize> {
     Some(digits * 3 / 4)
 }
 
-/// Returns the addresses of documents whose bytes are not in the records that name them, sorted and without duplicates.
+/// Returns the addresses of documents whose bytes are not inside the records themselves, sorted and without duplicates.
 pub fn addresses(record: &Record) -> Vec<String> {
     let mut found = Vec::new();
     let mut tape = Tape::new();
@@ -131,8 +131,8 @@ pub(super) struct Named<'t> {
 /// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
-    /// The document could not be obtained, for this reason. The attachment's bytes are the `data` of the record if that
-    /// is not base64 and fits into the limit. In other cases they are empty.
+    /// The document could not be obtained, for this reason. If the record has `data` that is not base64 and fits into
+    /// the limit, the attachment's bytes are this `data`, unchanged. In all other cases the attachment has no bytes.
     Missing(Attachment, FetchError),
 }
 
@@ -140,7 +140,7 @@ pub(super) enum Got {
 pub(super) fn of(type_id: TypeId, resource: Value<'_>) -> Vec<Named<'_>> {
     let mut named = Vec::new();
     let text = resource.raw().as_bytes();
-    // Most resources have none of these properties. The check avoids a walk over their elements.
+    // Most resources have none of these properties. Then do not walk over their elements.
     let may_have = ["\"url\"", "\"data\"", "\"contentType\""]
         .iter()
         .any(|property| memmem::find(text, property.as_bytes()).is_some());
@@ -170,7 +170,8 @@ impl<'t> Named<'t> {
     }
 
     /// Gets the bytes from the `data` of the record. If there is no `data`, or if it is not base64, gets them from the
-    /// address. If the address does not give them either, `data` that is not base64 is returned unchanged.
+    /// address. If the address does not give them either, returns [`Got::Missing`], with `data` that is not base64 as
+    /// its bytes.
     pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),

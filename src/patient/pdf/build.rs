@@ -217,7 +217,7 @@ pub fn document<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &m
 pub fn archive<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
     const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
     let mut zip = ZipWriter::new(out);
-    // PDF files are already compressed.
+    // Do not compress the PDF files again.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut taken = BTreeSet::new();
     for part in parts {

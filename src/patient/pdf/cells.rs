@@ -55,8 +55,7 @@ pub(super) fn label(name: &str) -> String {
     label
 }
 
-/// Returns the text of the first of these properties that is a date, a time or a Period. Of a time it shows only the
-/// day.
+/// Returns the text of the first of these properties that is a date, a time or a Period. Shows only the day of a time.
 pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     let texts = names.iter().find_map(|name| {
         let value = resource.get(name)?;
@@ -69,8 +68,8 @@ pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     cell(texts)
 }
 
-/// Returns the text for a Reference: its display, or the name of its target. If neither is known, it is the identifier
-/// in the Reference, or the type of the target, or at last the reference string.
+/// Returns the text for a Reference: its display, or the name of its target. If neither is known, returns the first of
+/// these that is known: the identifier in the Reference, the type of the target, the reference string.
 pub(super) fn reference(resource: &Resource<'_>, reference: Value<'_>) -> Option<String> {
     let (index, owner) = (resource.index, resource.json);
     let identifier = || {

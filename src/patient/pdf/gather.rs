@@ -27,7 +27,8 @@ pub async fn gather(
     let Some(mut own) = devices(engine, scope, patients, now).await? else {
         return Ok(record);
     };
-    // An application's scope also shows devices of other people, which a record may refer to.
+    // A record may refer to the device of another person, and an application's scope shows that device, too. So leave
+    // out such devices.
     let is_ours = |resource: &[u8]| !is_of_somebody_else(resource, patients, base);
     let at = record.types.iter().position(|gathered| gathered.type_id == own.type_id);
     let referred = at.map(|at| record.types.remove(at).rows).unwrap_or_default();

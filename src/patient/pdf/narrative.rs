@@ -35,7 +35,7 @@ const CELLS: &[&str] = &["td", "th"];
 pub(super) fn plain(xhtml: &str) -> String {
     let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
-    // A tendril holds less than 4 GiB, and a resource is far smaller.
+    // A tendril must be smaller than 4 GiB. A resource is far smaller, so this does not fail.
     input.push_back(StrTendril::from_slice(xhtml));
     while !input.is_empty() {
         let _ = tokenizer.feed(&input);
@@ -54,7 +54,7 @@ struct Lines {
     whole: Vec<String>,
     /// The text of the line that is not yet complete.
     open: String,
-    /// Whether the next text begins a new cell of the open line.
+    /// Whether the next text begins a new table cell in the line that is not yet complete.
     in_next_cell: bool,
 }
 
@@ -93,7 +93,7 @@ impl Lines {
         }
     }
 
-    /// Ends the open line.
+    /// Ends the line that is not yet complete.
     fn next(&mut self) {
         let line = self.open.trim();
         if !line.is_empty() {

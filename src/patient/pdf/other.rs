@@ -9,14 +9,14 @@ use crate::columns::json::Value;
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::patient::words;
 
-/// Properties that are not shown: the type, which a heading states, elements about the stored copy, and the narrative,
-/// which usually restates the other elements.
+/// Properties that are not shown: the type (a heading states it), elements about the stored copy, and the narrative (it
+/// usually repeats what the other elements say).
 const LEFT_OUT: &[&str] = &["resourceType", "meta", "text", "implicitRules", "language"];
 /// The maximum depth of nested elements. Deeper ones are not shown.
 const MAX_DEPTH: usize = 12;
 
-/// Returns all elements of a resource as one text: `Status: active; Name: ...`. The narrative follows if it says more
-/// than they do: if its status is `additional`, or if there are no others.
+/// Returns all elements of a resource as one text: `Status: active; Name: ...`. The narrative follows at the end if its
+/// status is `additional`, or if no other elements are shown. Otherwise it says no more than the elements.
 pub(super) fn elements(resource: &Resource<'_>) -> String {
     let mut shown = Shown {
         resource,
@@ -121,8 +121,8 @@ impl Shown<'_, '_> {
     }
 }
 
-/// Returns the text to show for a primitive. For base64 it is the number of bytes, because nobody can read them. For a
-/// narrative it is the text without tags.
+/// Returns the text to show for a primitive. For base64 it is the number of bytes, because nobody can read base64. For
+/// a narrative it is the text without tags.
 fn primitive(text: String, type_id: Option<TypeId>) -> String {
     match type_id.map(|type_id| facts().get(type_id).kind) {
         Some(Kind::Primitive(Primitive::Base64Binary)) => counted(&text),
@@ -131,7 +131,8 @@ fn primitive(text: String, type_id: Option<TypeId>) -> String {
     }
 }
 
-/// Returns the size of base64 data in bytes. If the text is not base64, says so and returns its number of characters.
+/// Returns the size of base64 data in bytes. If the text is not base64, the result says so and has the number of its
+/// characters.
 fn counted(text: &str) -> String {
     match size(text) {
         Some(1) => "1 byte".to_owned(),

@@ -29,7 +29,7 @@ impl<'t> Resource<'t> {
     }
 
     /// Returns the text of the first of these date properties that has a value, or an empty string. Rows are sorted by
-    /// it.
+    /// this text.
     pub(super) fn when(&self, names: &[&str]) -> String {
         let texts = names.iter().filter_map(|name| {
             let value = self.get(name)?;
@@ -54,8 +54,8 @@ pub(super) struct Index<'t> {
 }
 
 impl<'t> Index<'t> {
-    /// Parses the resources of a record. `tapes` has one tape for each resource. A resource that is not valid JSON is
-    /// left out, which does not happen in the lake.
+    /// Parses the resources of a record. `tapes` has one tape for each resource. Leaves out a resource that is not
+    /// valid JSON. The lake has no such resources.
     pub(super) fn read(record: &'t Record, tapes: &'t mut [Tape], base: &'t str) -> Index<'t> {
         let rows = record
             .types

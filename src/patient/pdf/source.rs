@@ -2,7 +2,7 @@
 
 use crate::columns::json::Tape;
 
-/// How the patient connected a source. The file's name in an archive begins with it.
+/// How the patient connected a source. In an archive, the name of the source's file begins with a word for this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
     /// The patient signed in to a payer or provider.

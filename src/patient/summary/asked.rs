@@ -5,7 +5,7 @@ use crate::patient::PatientError;
 use crate::search::raw::RawParameter;
 use crate::search::{Handling, shortened};
 
-/// The profile of the documents. The accepted versions of its implementation guide follow.
+/// The profile of the documents. `VERSIONS` has the accepted versions of its implementation guide.
 const PROFILE: &str = "http://hl7.org/fhir/uv/ips/StructureDefinition/Composition-uv-ips";
 const VERSIONS: [&str; 2] = ["2.0.0", "2.0.1"];
 

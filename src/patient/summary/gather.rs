@@ -12,7 +12,8 @@ use crate::patient::devices::devices;
 use crate::patient::members::named;
 use crate::search::{Engine, Extent, Gathered, Member, RecordRequest};
 
-/// The types of the compartment that are read. Encounters give the date and the kind of diagnoses.
+/// The types of the compartment that are read. Encounters are read because they have the date and the kind of
+/// diagnoses.
 const OWN: &[&str] = &[
     "Patient",
     "AllergyIntolerance",
@@ -56,7 +57,7 @@ pub struct Subject<'s> {
     pub now: i64,
     /// The service's address, without a trailing slash.
     pub base_url: &'s str,
-    /// The endpoints named by the tags of records.
+    /// Gives the names of the endpoints that the records' tags contain.
     pub directory: &'s dyn Directory,
 }
 
@@ -105,7 +106,7 @@ fn of_type(gathered: &Gathered) -> impl Iterator<Item = Record<'_>> {
         Some(Record {
             resource_type: gathered.type_id,
             id: &row.id,
-            // The text was checked when it was stored.
+            // This leaves out no row, because the text was checked when it was stored.
             text: std::str::from_utf8(&row.resource).ok()?,
             is_own: !gathered.is_referred,
         })

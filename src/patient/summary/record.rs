@@ -1,5 +1,5 @@
-//! The records of a summary, parsed once. They are found by reference and by type, and each knows whether it is about
-//! the patient.
+//! The records of a summary, parsed once. They are found by reference and by type, and for each it is known whether it
+//! is about the patient.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,13 +17,14 @@ use crate::patient::follow::{Targets, key};
 /// A resource that the caller may see.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'r> {
-    /// Its type.
+    /// The record's type.
     pub resource_type: TypeId,
-    /// Its id in the lake.
+    /// The record's id in the lake.
     pub id: &'r str,
-    /// Its text as stored.
+    /// The record's text as it is stored.
     pub text: &'r str,
-    /// Whether it is in the patient's compartment. Others are included because a record refers to them.
+    /// Whether the record is in the patient's compartment, or is one of the patient's Devices. If not, it is here
+    /// because another record refers to it.
     pub is_own: bool,
 }
 
@@ -33,8 +34,8 @@ impl Record<'_> {
     }
 }
 
-/// The threads that read and parse records and make the sections of them. More would not pay for
-/// usual records, and several people may ask at the same time.
+/// The number of threads that read and parse the records and make the sections. More threads would hardly make a usual
+/// summary faster, and several people may request summaries at the same time.
 pub(super) const THREADS: usize = 2;
 /// The dates of Observations and reports.
 const OBSERVED_AT: &[&str] = &["effectiveDateTime", "effectivePeriod", "effectiveInstant", "issued"];
@@ -51,11 +52,11 @@ pub(super) struct Entry<'t> {
     asked_often: AskedOften<'t>,
     /// The date of an Observation or a report.
     observed: Option<When<'t>>,
-    /// Whether it is about the patient, or names no subject.
+    /// Whether the record is about the patient, or names no subject.
     is_about_patient: bool,
 }
 
-/// Properties that are looked up once.
+/// Properties that are looked up once and kept, because most sections read them.
 #[derive(Clone, Copy, Debug, Default)]
 struct AskedOften<'t> {
     category: Option<Value<'t>>,
@@ -145,7 +146,7 @@ impl<'t> Entry<'t> {
 /// A date or time of a record, or the start of a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct When<'t> {
-    /// Its first microsecond.
+    /// The first microsecond of the date or time, since 1970.
     pub(super) start: i64,
     /// The text in the record.
     pub(super) text: Cow<'t, str>,
@@ -162,7 +163,7 @@ impl<'t> When<'t> {
         Some(When { start, text })
     }
 
-    /// Its day, or a shorter text if only the month or year is known.
+    /// The day, or a shorter text if only the month or year is known.
     pub(super) fn day(&self) -> &str {
         self.text.get(..10).unwrap_or(&self.text)
     }
@@ -171,14 +172,14 @@ impl<'t> When<'t> {
 /// Whose records a summary has.
 #[derive(Clone, Copy, Debug)]
 struct Subjects<'t> {
-    /// The Patients of the consent, the primary one first.
+    /// The ids of the consent's Patients, the primary one first.
     patients: &'t [&'t str],
     /// The base of our own references, without a trailing slash.
     base: &'t str,
 }
 
 impl Subjects<'_> {
-    /// Whether a record is about one of them, or names no subject.
+    /// Whether a record is about one of these Patients, or names no subject.
     fn are_of(&self, entry: &Entry<'_>) -> bool {
         let Some(subject) = entry.get(entry.subject_name()) else {
             return true;
@@ -186,9 +187,9 @@ impl Subjects<'_> {
         subject.get_str("reference").is_none_or(|text| self.has(&text))
     }
 
-    /// Whether a reference points to one of them.
+    /// Whether a reference leads to one of these Patients.
     fn has(&self, reference: &str) -> bool {
-        // The usual form needs no parsing.
+        // Look for the usual form first, because it needs no parsing.
         let id = reference.strip_prefix("Patient/");
         if id.is_some_and(|id| self.patients.contains(&id)) {
             return true;
@@ -207,14 +208,15 @@ pub(super) struct Chart<'t> {
     by_type: FxHashMap<&'static str, Range<usize>>,
 }
 
-/// Records as they are parsed: a tape for each share of them, and the place of each record's text on it.
+/// Parsed records. They are divided into shares. Each share has its records, a tape, and the place of each record on
+/// that tape.
 #[derive(Debug)]
 pub(super) struct Parsed<'t> {
     shares: Vec<(&'t [Record<'t>], Tape, Vec<u32>)>,
 }
 
 impl<'t> Parsed<'t> {
-    /// Parses the records, which have [the order of a chart](ordered). The threads share them.
+    /// Parses the records on several threads. The records must have [the order of a chart](ordered).
     pub(super) fn new(records: &'t [Record<'t>]) -> Result<Parsed<'t>, SummaryError> {
         let parsed = parallel::map(&shares(records), THREADS, |share| {
             let mut tape = Tape::with_room_for(bytes(share));
@@ -246,7 +248,7 @@ impl<'t> Parsed<'t> {
     }
 }
 
-/// The records in at most [`THREADS`] shares of about equal bytes.
+/// Divides the records into at most [`THREADS`] shares with about the same number of bytes.
 fn shares<'s, 'r>(records: &'s [Record<'r>]) -> Vec<&'s [Record<'r>]> {
     let size = bytes(records).div_ceil(THREADS).max(1);
     let mut before = 0;
@@ -262,8 +264,8 @@ fn bytes(records: &[Record<'_>]) -> usize {
     records.iter().map(|record| record.text.len()).sum()
 }
 
-/// Records in the order of a chart: by type and id. A record that is there twice stays once, as one of the patient's
-/// own if it is one.
+/// Records in the order of a chart: by type and id. If a record is there twice, one stays. It is the one with `is_own`,
+/// if there is such a one.
 pub(super) fn ordered<'r>(records: &[Record<'r>]) -> Vec<Record<'r>> {
     let mut records = records.to_vec();
     records.sort_by(|one, other| {

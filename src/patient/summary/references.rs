@@ -30,8 +30,8 @@ const FOLLOWED: &[&str] = &[
     "manipulated",
 ];
 
-/// Elements whose references are followed in one type only. A PractitionerRole needs its practitioner and organization,
-/// and a CarePlan needs its goals.
+/// Elements whose references are followed in one resource type only: the type and the element. A PractitionerRole needs
+/// its practitioner and organization, and a CarePlan needs its goals.
 const FOLLOWED_IN: &[(&str, &str)] = &[
     ("PractitionerRole", "practitioner"),
     ("PractitionerRole", "organization"),
@@ -76,8 +76,8 @@ fn is_followed(type_name: &str, property: &str) -> bool {
     FOLLOWED.contains(&property) || FOLLOWED_IN.contains(&(type_name, property))
 }
 
-/// Whether a record may be added because another refers to it. It must not be about another person, nor be refuted or
-/// entered in error. A Goal must be active.
+/// Whether a record may be added because another record refers to it. The added record must not be about another
+/// person, nor be refuted or entered in error. A Goal must be active.
 fn may_come(chart: &Chart<'_>, at: usize) -> bool {
     let entry = &chart.entries[at];
     let is_wrong = entry.is_one("status", &["entered-in-error"])

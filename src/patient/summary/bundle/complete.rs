@@ -20,12 +20,12 @@ pub(super) struct Completion {
 /// The base URL of the IPS profiles.
 pub(super) const PROFILES: &str = "http://hl7.org/fhir/uv/ips/StructureDefinition/";
 
-/// LOINC codes of Observations about tobacco use and about alcohol use.
+/// LOINC codes of Observations about tobacco use. `ALCOHOL` has those about alcohol use.
 const TOBACCO: &[&str] = &["72166-2"];
 const ALCOHOL: &[&str] = &["74013-4"];
 
-/// Finds the elements that a resource lacks, and the profile to which it conforms when they are added. `has_subject`
-/// says whether the resource refers to the patient.
+/// Finds the elements that a resource lacks, and the profile to which the resource conforms after they are added.
+/// `has_subject` says whether the resource refers to the patient.
 pub(super) fn complete(entry: &Entry<'_>, has_subject: bool) -> Completion {
     let mut lack = Lack {
         entry,
@@ -171,7 +171,7 @@ impl Lack<'_, '_> {
         };
         let is_dated = self.choice("effective", "_effectiveDateTime", &["DateTime"]);
         let is_plain = !without.iter().any(|name| has(entry, name));
-        // Each profile allows one type of value.
+        // Each profile allows only one type of value.
         let values: &[&str] = match profile {
             "Observation-pregnancy-status-uv-ips" | "Observation-tobaccouse-uv-ips" => &["CodeableConcept"],
             "Observation-pregnancy-edd-uv-ips" => &["DateTime"],

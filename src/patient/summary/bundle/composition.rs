@@ -96,12 +96,13 @@ pub(super) struct Head<'h> {
     pub(super) authors: &'h [String],
     pub(super) custodian: &'h str,
     pub(super) confidentiality: Confidentiality,
-    /// Whether the Patient conforms to the IPS profile. Only then does the Composition state its profile.
+    /// Whether the Patient conforms to the IPS profile. If it does not, the Composition does not state the IPS profile
+    /// either.
     pub(super) is_ips: bool,
 }
 
-/// Builds the Composition. Returns its id and its JSON text. The id is a hash over the content; `contents` adds the ids
-/// and versions of the document's records to it.
+/// Builds the Composition. Returns its id and its JSON text. The id is a hash of the content and of `contents`, a text
+/// with the ids and versions of the document's records.
 pub(super) fn composition(head: &Head<'_>, sections: &[SectionContent], contents: &str) -> (String, String) {
     let narratives: Vec<String> = sections.iter().map(SectionContent::narrative).collect();
     let mut names = vec![head.base_url, head.patient, head.date, contents];

@@ -31,11 +31,11 @@ pub struct Request<'r> {
     pub base_url: &'r str,
     /// The moment, in microseconds since 1970.
     pub moment: i64,
-    /// The Patients of the consent, the primary one first.
+    /// The ids of the consent's Patients, the primary one first.
     pub patients: &'r [&'r str],
     /// The requested sections.
     pub sections: Sections,
-    /// The endpoints named by the tags of records.
+    /// Gives the names of the endpoints that the records' tags contain.
     pub directory: &'r dyn Directory,
 }
 
@@ -108,7 +108,7 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
         entries
     });
     entries.extend_from_slice(&written.concat());
-    // Stored addresses of attachments are relative to the service.
+    // Stored addresses of attachments are relative to the service. Make them absolute.
     if let Some(shown) = with_base(&entries, &format!("{base}/")) {
         entries = shown.into();
     }
@@ -142,7 +142,8 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
 /// The rows of each section, and whether it is asked for.
 fn rows(chart: &Chart<'_>, asked: Sections) -> Vec<(&'static Section, bool, Vec<Row>)> {
     let mut order: Vec<usize> = (0..SECTIONS.len()).collect();
-    // The results take longest. They come first, so that the other threads make the other sections meanwhile.
+    // The section of results takes longest. Begin with it, so that other threads make the other sections at the same
+    // time.
     order.sort_by_key(|place| SECTIONS[*place].alias != "results");
     let mut rows = parallel::map(&order, THREADS, |place| {
         let (section, is_asked) = (SECTIONS[*place], asked.has(*place));
@@ -154,7 +155,7 @@ fn rows(chart: &Chart<'_>, asked: Sections) -> Vec<(&'static Section, bool, Vec<
 }
 
 /// A section's rows with their addresses. If IPS does not allow a direct reference to a resource, the section refers to
-/// a container of it.
+/// a resource that contains it or refers to it.
 fn content(
     chart: &Chart<'_>,
     section: &'static Section,
@@ -197,7 +198,7 @@ fn content(
     }
 }
 
-/// The goals of the care plans among some rows.
+/// The goals to which the care plans in `rows` refer.
 fn planned(chart: &Chart<'_>, rows: &[Row]) -> FxHashSet<usize> {
     let plans = rows.iter().map(|row| &chart.entries[row.entry]);
     let plans = plans.filter(|entry| entry.type_name == "CarePlan");
@@ -255,7 +256,7 @@ impl Summary {
         self.moment
     }
 
-    /// Its sections, in order.
+    /// The summary's sections, in order.
     pub fn sections(&self) -> &[SectionContent] {
         &self.sections
     }

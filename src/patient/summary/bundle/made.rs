@@ -61,8 +61,8 @@ pub(super) fn urn(uuid: &str) -> String {
 }
 
 impl Made {
-    /// Builds a resource. `profile` is the last part of an IPS profile's URL, `tag` the system of its tag, or empty,
-    /// and `rest` the other properties as JSON.
+    /// Builds a resource. `profile` is the last part of an IPS profile's URL. `tag` is the system of the resource's
+    /// tag; if it is empty, the resource has no tag. `rest` has the other properties as JSON.
     fn new(resource_type: &str, id: &str, profile: Option<&str>, tag: &str, rest: &str) -> Made {
         let profile = profile.map(|name| format!(r#""profile":["{PROFILES}{name}"]"#));
         let tag = (!tag.is_empty()).then(|| format!(r#""tag":[{{"system":{},"code":"summary"}}]"#, quoted(tag)));

@@ -48,14 +48,14 @@ impl Writer<'_, '_> {
         let has_subject = self.subject(entry, &mut edits);
         let completion = complete(entry, has_subject);
         for (name, json) in &completion.added {
-            // The addition replaces an empty list or object.
+            // If the property is there as an empty list or object, remove it, because the addition replaces it.
             if let Some(empty) = entry.get(name) {
                 edits.omit(empty);
             }
             edits.append(entry.json, name, json);
         }
         if let Some(links) = entry.get("link").filter(|_| at == self.patient) {
-            // The links lead to Patients of other sources. This Patient represents them in the document.
+            // Remove the links to the Patients of other sources, because this Patient represents them in the document.
             edits.omit(links);
         }
         narratives(entry, &mut edits);

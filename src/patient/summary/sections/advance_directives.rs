@@ -22,7 +22,7 @@ const CONSENTS: &[&str] = &["acd", "dnr", "hcd", "polst", "42348-3"];
 /// R4's scope of Consents that are advance directives.
 const SCOPE: &[&str] = &["adr"];
 /// LOINC's types of documents: advance directives, advance directive, advance care plan, living will, power of
-/// attorney, both of these, and portable medical orders (POLST).
+/// attorney, living will and power of attorney in one document, and portable medical orders (POLST).
 const DOCUMENTS: &[&str] = &[
     "42348-3", "75320-2", "81334-5", "86533-7", "64298-3", "92664-2", "93037-0",
 ];

@@ -22,7 +22,7 @@ const MADE: &[&str] = &["manufactureDate"];
 
 fn rows(chart: &Chart<'_>) -> Vec<Row> {
     let device_of = |at: usize| chart.find(&chart.entries[at].get("device")?.get_str("reference")?);
-    // A Device with a statement is not listed on its own, even if the statement says that its use has ended.
+    // Do not list a Device on its own if a statement refers to it, even if the statement says that its use has ended.
     let mut told: FxHashSet<usize> = chart.own("DeviceUseStatement").filter_map(device_of).collect();
     let mut known = FxHashSet::default();
     let mut is_new = |at: Option<usize>| match at.and_then(|at| identifier(&chart.entries[at])) {

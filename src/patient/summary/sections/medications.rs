@@ -64,9 +64,9 @@ fn is_dispense(entry: &Entry<'_>) -> bool {
     entry.type_name == "MedicationDispense"
 }
 
-/// Returns one record for each drug and dosage. A record without a dosage is left out if a request or a statement for
-/// the drug has one. A dispense is shown only if the drug has no other records than dispenses, and then only the first
-/// one.
+/// Returns one record for each drug and dosage. Leaves out a record without a dosage if a request or a statement for
+/// the same drug has a dosage. If there are only dispenses for a drug, returns the first of them. If not, returns no
+/// dispense for it.
 fn one_per_drug_and_dosage(chart: &Chart<'_>, records: &[usize]) -> Vec<usize> {
     let mut groups = Groups::default();
     for at in records {

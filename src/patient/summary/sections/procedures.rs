@@ -24,8 +24,8 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         !entry.is_one("status", &["not-done", "entered-in-error"])
     });
     let mut done = newest(chart, done, PERFORMED);
-    // Sources' records come before those generated from claims, so `merge` shows the source's record of a procedure and
-    // day.
+    // Put the sources' own records before those generated from claims. So if there are both for a procedure and day,
+    // `merge` shows the source's own record.
     done.sort_by_key(|at| is_made(&chart.entries[*at], Rule::Procedure));
     let merged = merge(
         chart,

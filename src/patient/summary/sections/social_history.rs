@@ -13,7 +13,8 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     columns: COLUMNS,
     nothing: "No information about social history is available.",
     rows: |chart| {
-        // Observations about pregnancy have their own section, although sources give them this category, too.
+        // Leave out Observations about pregnancy. Sources give them this category, too, but they have their own
+        // section.
         rows(chart, |entry| {
             has_any(entry.get("category"), &["social-history"]) && loinc(entry.get("code"), CODES).is_none()
         })

@@ -13,7 +13,8 @@ use crate::patient::{follow, words};
 /// Statuses of Observations that a summary shows.
 pub(in crate::patient::summary) const OBSERVED: &[&str] = &["final", "amended", "corrected", "unknown"];
 
-/// Sorts records by the first of these dates that each has, newest first. Records without a date come last.
+/// Sorts records by date, newest first. A record's date is the first of `dates` that it has. Records without a date
+/// come last.
 pub(in crate::patient::summary) fn newest(
     chart: &Chart<'_>,
     records: impl Iterator<Item = usize>,

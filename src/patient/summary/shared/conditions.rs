@@ -57,8 +57,8 @@ pub(in crate::patient::summary) fn state(entry: &Entry<'_>) -> State {
     }
 }
 
-/// Returns the problems in the state `wanted`, the newest Condition for each code. Conditions generated from claims
-/// come last, and only those that `repeated` returns.
+/// Returns the problems in the state `wanted`: for each code the newest Condition. Of the Conditions generated from
+/// claims, only those that `repeated` returns count. They come last.
 pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) -> Vec<usize> {
     let (made, recorded): (Vec<usize>, Vec<usize>) = chart
         .own("Condition")
@@ -85,7 +85,8 @@ pub(in crate::patient::summary) fn one_per_code(chart: &Chart<'_>, records: &[us
     merged.into_iter().map(|same| same.first).collect()
 }
 
-/// Returns the sort key that puts the newest Condition first. A Condition without a date has that of its encounter.
+/// Returns the sort key that puts the newest Condition first. If a Condition has no date, the date of its encounter
+/// counts.
 pub(in crate::patient::summary) fn newest_first(chart: &Chart<'_>, at: usize) -> Reverse<Option<i64>> {
     let recorded = chart.entries[at].when(RECORDED).map(|when| when.start);
     Reverse(recorded.or_else(|| visit(chart, at).map(|(start, _)| start)))
@@ -120,8 +121,8 @@ fn repeated(chart: &Chart<'_>, made: Vec<usize>, recorded: &[usize]) -> Vec<usiz
     places.map(|place| made[place]).collect()
 }
 
-/// Returns the encounter of a diagnosis, after its start in microseconds. The start is that of the encounter or, if
-/// that is unknown, of the diagnosis.
+/// Returns the start of a diagnosis's encounter in microseconds since 1970, and the reference to the encounter. If the
+/// start of the encounter is unknown, returns the date of the diagnosis instead.
 fn visit(chart: &Chart<'_>, at: usize) -> Option<(i64, String)> {
     let entry = &chart.entries[at];
     let reference = entry.get("encounter")?.get_str("reference")?.into_owned();
@@ -132,8 +133,8 @@ fn visit(chart: &Chart<'_>, at: usize) -> Option<(i64, String)> {
     Some((when.start, reference))
 }
 
-/// Whether a code is not a disease: chapters V to Y (causes of injuries) and Z (contacts with health services) of
-/// ICD-10 and ICD-10-CM, and codes with V and E of ICD-9-CM.
+/// Whether a Condition's code is no disease: chapters V to Y (causes of injuries) and Z (contacts with health services)
+/// of ICD-10 and ICD-10-CM, and codes with V and E of ICD-9-CM.
 fn is_circumstance(entry: &Entry<'_>) -> bool {
     entry.get("code").into_iter().flat_map(codings).any(|coding| {
         let system = coding.get_str("system").unwrap_or_default();

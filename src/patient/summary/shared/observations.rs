@@ -19,7 +19,7 @@ pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Earlier values",
 ];
 
-/// The maximum number of earlier values that a row shows. It counts the others.
+/// The maximum number of earlier values that a row shows. If there are more, the row states their number.
 const EARLIER: usize = 5;
 const SYSTOLIC: &str = "8480-6";
 const DIASTOLIC: &str = "8462-4";
@@ -92,8 +92,8 @@ fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
     (!values.is_empty()).then(|| values.join("; "))
 }
 
-/// Returns the value of an Observation or of a component as text, with its components and members. Without any of these
-/// it is the reason why the value is absent.
+/// Returns the value of an Observation or of a component as text, with its components and members. If there are none of
+/// these, returns the reason why the value is absent.
 pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'_>) -> Option<String> {
     let own = match words::choice(observation, "value") {
         Some(("SampledData", _)) => Some("a series of measurements".to_owned()),
@@ -112,7 +112,7 @@ pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'
 
 fn part(chart: &Chart<'_>, component: Value<'_>) -> Option<String> {
     let name = words::concepts(component.get("code"))?;
-    // Members of members are not followed, because a member may refer back to the Observation.
+    // Do not follow the members of a member, because they may refer back to the Observation.
     let value =
         words::chosen(component, "value").or_else(|| words::join(components(chart, component).into_iter(), ", "));
     Some(format!("{name} {}", value?))
