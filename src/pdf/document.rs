@@ -47,7 +47,7 @@ pub struct Document {
     /// Embedded files, in the order in which they were added.
     files: Vec<EmbeddedFile>,
     insertions: Vec<Insertion>,
-    /// The number of pixels left for pictures, which are all in memory at the end.
+    /// The number of pixels that further pictures may have. All pictures of the document are in memory at its end.
     pub(super) pixels: u64,
     stop: Stop,
 }
@@ -168,7 +168,7 @@ impl Document {
         self.pages.advance(6.0);
     }
 
-    /// Embeds a file, which viewers list.
+    /// Embeds a file. Viewers list it.
     pub fn embed(&mut self, name: &str, content_type: &str, description: &str, bytes: Vec<u8>) {
         // A number before each name makes it unique. Without it, a file would replace another one with the same name.
         let path = format!("{}-{name}", self.files.len() + 1);
@@ -301,8 +301,8 @@ fn without_tabs(text: &str) -> String {
     out
 }
 
-/// Returns the size at which the rows of a text's tables fit on the page. A line with two spaces in it counts as a row.
-/// Other lines may wrap, and so may a row that fits at no size.
+/// Returns the size at which the rows of a text's tables fit on the page. A line with two consecutive spaces after its
+/// first character counts as a row. Other lines may wrap, and so may a row that fits at no size.
 fn verbatim_size(text: &str) -> f32 {
     let rows = text
         .lines()
@@ -310,7 +310,7 @@ fn verbatim_size(text: &str) -> f32 {
         .filter(|line| line.trim_start().contains("  "));
     let widths = rows.map(|row| row.chars().count() as f32 * CHARACTER * MIN_VERBATIM);
     let widest = widths.filter(|width| *width < WIDTH).fold(0.0, f32::max);
-    // The last percent keeps rounding from wrapping a line that just fits.
+    // One percent of the width stays free, so that a rounding error does not wrap a line that just fits.
     (0.99 * WIDTH * MIN_VERBATIM / widest.max(1.0)).clamp(MIN_VERBATIM, VERBATIM)
 }
 
@@ -341,7 +341,7 @@ mod tests {
             ("short".to_owned(), VERBATIM),
             ("b".repeat(120), VERBATIM),
             (row(80), VERBATIM),
-            // Such a line does not fit at any size.
+            // A row of 500 characters does not fit at any size, so it does not count.
             (row(500), VERBATIM),
         ] {
             assert_eq!(verbatim_size(&text), size, "{text}");

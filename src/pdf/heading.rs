@@ -24,7 +24,7 @@ const MAX_WAITING: usize = 8;
 #[derive(Default)]
 pub(super) struct Headings {
     placed: Vec<Heading>,
-    /// The last headings in order, below which there is no content so far.
+    /// The last headings, in order. There is no content below them so far.
     waiting: Vec<Waiting>,
 }
 
@@ -53,7 +53,8 @@ impl Waiting {
 }
 
 impl Document {
-    /// Writes a heading of a level from 1. The heading is on one page with the beginning of the content below it.
+    /// Writes a heading. The smallest `level` is 1. The heading is on one page with the beginning of the content below
+    /// it.
     pub fn heading(&mut self, level: u8, text: &str) {
         let level = level.max(1);
         let style = Style {
@@ -117,7 +118,7 @@ impl Document {
 }
 
 impl Headings {
-    /// Builds the outline: each heading is below the preceding heading of a higher rank.
+    /// Builds the outline. The parent of each heading is the last heading before it that has a higher rank.
     pub(super) fn outline(mut self, title: &str) -> Outline {
         let mut outline = Outline::new();
         let mut open: Vec<(u8, OutlineNode)> = Vec::new();
@@ -137,7 +138,7 @@ impl Headings {
     }
 }
 
-/// Ends the open entries of a level, and of the levels below it.
+/// Ends the open entries of this level and of all deeper levels.
 fn close(outline: &mut Outline, open: &mut Vec<(u8, OutlineNode)>, level: u8) {
     while open.last().is_some_and(|(deepest, _)| *deepest >= level) {
         let Some((_, node)) = open.pop() else { return };

@@ -10,12 +10,13 @@ use quick_cache::unsync::Cache;
 use super::PdfError;
 use super::font::{Face, Fonts};
 
-/// The character that is drawn in place of one without a glyph.
+/// The character that is drawn in place of a character without a glyph.
 const BOX: &str = "\u{25a1}";
 
-/// The maximum number of bytes that are shaped at once. Shaping takes over a hundred times as much memory.
+/// The maximum number of bytes that are shaped at one time. Shaping needs more than a hundred times as much memory.
 const LONGEST: usize = 16 << 10;
-/// The number of cached texts with their lines. Table cells repeat the same texts, and shaping is most of the work.
+/// The maximum number of texts whose lines are cached. Table cells repeat the same texts, and shaping is most of the
+/// work.
 const KEPT: usize = 4_096;
 /// The maximum number of bytes of a cached text.
 const KEPT_BYTES: usize = 256;
@@ -241,8 +242,8 @@ impl Setter {
     }
 }
 
-/// Splits a text into the first piece to shape and the rest. A long text is split at a line break; without one, between
-/// words; without spaces, between letters.
+/// Splits a text into the first piece to shape and the rest. A long text is split at a line break. If it has none, it
+/// is split between words. If it has no spaces either, it is split between letters.
 pub(super) fn piece(text: &str) -> (&str, &str) {
     if text.len() <= LONGEST {
         return (text, "");

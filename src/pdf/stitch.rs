@@ -12,8 +12,8 @@ const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
 /// The actions that annotations may perform: follow a link within a document or to an address. Others run scripts,
 /// start programs or send forms.
 const HARMLESS: &[&[u8]] = &[b"GoTo", b"URI"];
-/// Entries that are removed from annotations: events trigger them, they play media or run scripts, or they lead into
-/// the structure of the attached file.
+/// Entries that are removed from annotations: actions that events trigger, media, scripts, and references to the
+/// structure of the attached file.
 const REMOVED: &[&[u8]] = &[
     b"AA",
     b"PA",
@@ -119,8 +119,9 @@ fn inherited(file: &Document, page: ObjectId) -> Dictionary {
     found
 }
 
-/// Removes actions from a page's annotations, except links. Annotations are items of a list or objects of their own,
-/// and pages may share both. `calm` has the objects that were already processed.
+/// Removes actions from a page's annotations, except links. The list of annotations, and each annotation, may be part
+/// of the page or an object of its own. Pages may share these objects. `calm` has the objects that were already
+/// processed.
 fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<ObjectId>) {
     let list = main.get_dictionary(page).and_then(|page| page.get(b"Annots"));
     let Ok((place, Object::Array(_))) = list.and_then(|list| main.dereference(list)) else {
@@ -129,7 +130,7 @@ fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<Obj
     if place.is_some_and(|place| !calm.insert(place)) {
         return;
     }
-    // The list is taken out while objects that its annotations refer to are changed.
+    // The list is taken out of `main` during the loop, because the loop also changes other objects of `main`.
     let Some(list) = list_of(main, page, place) else { return };
     let mut annotations = std::mem::take(list);
     for annotation in &mut annotations {
@@ -149,7 +150,8 @@ fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<Obj
     }
 }
 
-/// Returns the list of a page's annotations: an object of its own, or part of the page.
+/// Returns the list of a page's annotations. `place` is the object that is the list. `None` means that the list is part
+/// of the page.
 fn list_of(main: &mut Document, page: ObjectId, place: Option<ObjectId>) -> Option<&mut Vec<Object>> {
     let list = match place {
         Some(place) => main.get_object_mut(place),
@@ -158,8 +160,8 @@ fn list_of(main: &mut Document, page: ObjectId, place: Option<ObjectId>) -> Opti
     list.and_then(Object::as_array_mut).ok()
 }
 
-/// Removes actions from an annotation that is an object of its own, and from its parents, which are form fields and may
-/// have actions, too.
+/// Removes actions from an annotation that is an object of its own. Does the same for its parents, because these form
+/// fields may have actions, too.
 fn calm_object(main: &mut Document, place: ObjectId, calm: &mut BTreeSet<ObjectId>) {
     let mut next = Some(place);
     while let Some(place) = next {

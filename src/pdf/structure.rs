@@ -1,8 +1,8 @@
 //! The structure of a document: its headings, paragraphs and tables, and the drawn pieces of each.
 //!
 //! A group is opened, filled and closed. A piece that is drawn in the meantime belongs to the innermost open group. A
-//! piece gets its identifier when its page is written. Until the end, a group therefore holds the indexes of its pieces
-//! in a list.
+//! piece gets its identifier only when its page is written. So until the end, a group has the indexes of its pieces in
+//! place of their identifiers.
 
 use std::num::NonZeroU16;
 
@@ -134,7 +134,8 @@ impl Structure {
         if nodes.is_empty() && !keeps_place {
             return None;
         }
-        // Most groups have one child. A list that grows would have room for four.
+        // `nodes` has exactly the capacity that it needs. A list that grows would have room for four, and most groups
+        // have one child.
         Some(TagGroup::with_children(tag(&self.groups[place].kind), nodes))
     }
 }

@@ -7,9 +7,10 @@ use super::page::{HEIGHT, LEFT, Role, WIDTH};
 use super::structure::Kind;
 
 const PADDING: f32 = 4.0;
-/// The number of rows that decide the widths of columns.
+/// The maximum number of rows that decide the widths of columns. Later rows do not count.
 pub(crate) const SAMPLE: usize = 200;
-/// The maximum width, in points, of a word that widens a column. Codes and addresses may be longer, and are broken.
+/// The maximum width, in points, of a word that widens a column. A longer word, such as an address, is broken between
+/// lines.
 const LONGEST_WORD: f32 = 90.0;
 /// The width of the bold face relative to the regular one.
 const BOLD: f32 = 1.13;
@@ -57,9 +58,9 @@ impl Column {
         Self::with_whole_words(columns.collect(), rows)
     }
 
-    /// Widens columns that are too narrow for their longest words, at the cost of wide columns. If these have too
-    /// little width to spare, the columns stay as they are. Words that do not fit, and very long words, are broken
-    /// between lines.
+    /// Widens columns that are too narrow for their longest words, and makes wide columns narrower. If the wide columns
+    /// have too little width to spare, all columns stay as they are. Words that do not fit, and very long words, are
+    /// broken between lines.
     pub fn with_whole_words(mut columns: Vec<Self>, rows: &[Vec<String>]) -> Vec<Self> {
         let min_width = |place: usize, column: &Column| {
             let cells = rows.iter().take(SAMPLE).filter_map(|row| row.get(place));
@@ -89,7 +90,7 @@ impl Column {
 /// A table while it is written. Dropping the value ends the table.
 pub struct Table<'a> {
     document: &'a mut Document,
-    /// The description of the table, until the table begins on a page.
+    /// The description of the table. `None` as soon as the table has begun on a page.
     summary: Option<String>,
     titles: Vec<String>,
     widths: Vec<f32>,
@@ -97,7 +98,7 @@ pub struct Table<'a> {
     named_rows: bool,
 }
 
-/// The cells of a row as lines, and the structure group of each.
+/// The cells of a row: the lines of each cell, and its structure group.
 struct Cells {
     lines: Vec<std::vec::IntoIter<Line>>,
     groups: Vec<Option<usize>>,
@@ -139,16 +140,16 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Begins the table with its head, unless that was done before. The head is on one page with the headings above it
-    /// and with `needed` points of the first row.
+    /// Begins the table with its head, if the table has not begun yet. The head is on one page with the headings above
+    /// it and with `needed` points of the first row.
     fn open(&mut self, needed: f32) {
         let Some(summary) = self.summary.take() else { return };
         let head = self.head();
         let own = if head.is_empty() { 0.0 } else { height_of(&head) };
         let document = &mut *self.document;
         let follows_heading = document.settle(4.0 + own + needed);
-        // After headings, `settle` has begun a new page if the head and `needed` did not fit. Below very long headings
-        // they still may not fit, and the beginning of a row is enough.
+        // If headings waited, `settle` has begun a new page if necessary. Below very long headings, the head and
+        // `needed` may not fit even on that page. Then room for the beginning of a row is enough.
         let below = if follows_heading {
             needed.min(4.0 * CELL.size)
         } else {
@@ -327,7 +328,8 @@ fn height_of(cells: &[Vec<Line>]) -> f32 {
     tallest + 2.0 * PADDING
 }
 
-/// Returns the height that a page must have left for a row. A row of up to a third of a page stays on one page.
+/// Returns the height that must be free on a page so that a row may begin there. A row of up to a third of a page stays
+/// on one page.
 fn least_of(cells: &[Vec<Line>]) -> f32 {
     let height = height_of(cells);
     if height <= HEIGHT / 3.0 {
@@ -346,8 +348,8 @@ fn unbroken(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the estimated width of a word in a cell, in points. It is too large rather than too small. `face` is the
-/// width of the face relative to the regular one.
+/// Returns the estimated width of a word in a cell, in points. The estimate is rather too large than too small. `face`
+/// is the width of the face relative to the regular face.
 fn width(word: &str, face: f32) -> f32 {
     let of_letter = |letter: char| match letter {
         'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ';' | '(' | ')' | '/' | '\'' | '-' => 0.42,
@@ -355,7 +357,7 @@ fn width(word: &str, face: f32) -> f32 {
         letter if letter.is_uppercase() => 0.76,
         _ => 0.64,
     };
-    // A hyphen stays with the word before it.
+    // A hyphen after the word stays on the same line, so some width is added for it.
     let ems: f32 = word.chars().map(of_letter).sum::<f32>() + 0.2;
     ems * CELL.size * face
 }

@@ -11,7 +11,7 @@ pub(super) enum Block {
     Verbatim(String),
     /// Consecutive items of a list.
     Items(Vec<String>),
-    /// A table with a head, which may be empty.
+    /// A table. Its head may be empty.
     Table { head: Vec<String>, rows: Vec<Vec<String>> },
     /// Names and values.
     Fields(Vec<(String, String)>),
@@ -36,7 +36,7 @@ pub(super) enum Content {
     Bytes(Vec<u8>),
     /// The document contains only an address.
     Elsewhere(String),
-    /// The text in the document, which cannot be decoded.
+    /// The content is in the document, but cannot be decoded. The value is its text.
     Undecodable(String),
 }
 
@@ -59,7 +59,7 @@ impl Blocks {
     }
 
     pub(super) fn verbatim(&mut self, text: &str) {
-        // Blank lines around the text are left out, but not the indentation of the first line.
+        // Leave out blank lines around the text, but keep the indentation of the first line.
         let start = text.len() - text.trim_start().len();
         let start = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let text = text[start..].trim_end();

@@ -95,12 +95,12 @@ struct Cda {
     head: Head,
     /// The number of open sections.
     sections: usize,
-    /// The text of an element that is needed, as far as it was read.
+    /// The text read so far of the current element, if its text is needed.
     text: String,
     narrative: Option<Narrative>,
     /// For each open section, whether its title was written.
     titled: Vec<bool>,
-    /// The number of bytes left for cells that spans add to tables.
+    /// The number of bytes that may still be used for table cells that spans add.
     room: usize,
     /// The file that a `nonXMLBody` wraps.
     file: Option<File>,
@@ -129,8 +129,8 @@ impl Default for Cda {
 /// A file of a section while it is read.
 #[derive(Default)]
 struct Medium {
-    /// The id of the `observationMedia`. The id of the region of interest around it follows. Narratives refer to the
-    /// file by both.
+    /// The id of the `observationMedia`. `region` has the id of the region of interest around it. Narratives refer to
+    /// the file by either id.
     name: Option<String>,
     region: Option<String>,
     file: Option<File>,
@@ -157,8 +157,8 @@ impl File {
         }
     }
 
-    /// Returns the content. Sources often do not declare base64. So content that is not declared as text is decoded if
-    /// it is valid base64.
+    /// Returns the content. Sources often do not declare base64. So content with a media type other than text is
+    /// decoded if it is valid base64.
     fn content(self) -> Content {
         if self.text.trim().is_empty() {
             return self.address.map_or(Content::Bytes(Vec::new()), Content::Elsewhere);
@@ -170,8 +170,8 @@ impl File {
         }
         let content_type = self.content_type.as_deref().unwrap_or("text/plain");
         let is_text = content_type.trim().to_ascii_lowercase().starts_with("text/");
-        // A short word may be valid base64. So content declared as text is decoded only if the result has a known
-        // signature.
+        // A short word may be valid base64. So content that is text or has no media type is decoded only if the result
+        // has a known signature.
         let decoded = decoded.filter(|bytes| !is_text || kind::has_signature(bytes));
         Content::Bytes(decoded.unwrap_or_else(|| self.text.into_bytes()))
     }
@@ -187,7 +187,7 @@ struct Head {
 impl Head {
     fn push(&mut self, name: &str, value: &str) {
         let field = (name.to_owned(), value.trim().to_owned());
-        // The entries of a document may name the same author many times.
+        // Add each fact once, because the entries of a document may name the same author many times.
         if !field.1.is_empty() && self.fields.len() < 100 && !self.fields.contains(&field) {
             self.fields.push(field);
         }
@@ -335,7 +335,7 @@ impl Cda {
             file.text.push_str(text);
         } else if self.is_cda {
             push_collapsed(&mut self.text, text);
-            // Parts of a name may follow one another without white space, so a space is added.
+            // Parts of a name may follow one another without white space, so add a space.
             if self.path.iter().any(|name| name == "name") && !self.text.ends_with(' ') {
                 self.text.push(' ');
             }
@@ -354,7 +354,7 @@ impl Cda {
         }
     }
 
-    /// Writes the display name of the code as the title of a section that has no title so far.
+    /// If the section has no title so far, writes the display name of its code as the title.
     fn untitled(&mut self) {
         let text = std::mem::take(&mut self.text);
         self.title(&text);

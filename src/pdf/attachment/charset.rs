@@ -1,5 +1,5 @@
-//! Decodes bytes to text. The first of these that applies decides: a byte order mark, the declared charset, UTF-16 that
-//! begins with `<`, valid UTF-8, Windows-1252.
+//! Decodes bytes to text. The encoding comes from a byte order mark, or else from the declared charset. Without these,
+//! text that begins with `<` in UTF-16 is UTF-16, valid UTF-8 is UTF-8, and all other text is Windows-1252.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,8 @@ pub(super) fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Cow<'a, str
     }
 }
 
-/// Returns the byte order of UTF-16 text without a byte order mark, if its first letter is `<`.
+/// Recognizes UTF-16 without a byte order mark: its first character must be `<`. Returns the encoding with the byte
+/// order.
 fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     match bytes {
         [b'<', 0, ..] => Some(encoding_rs::UTF_16LE),
@@ -57,12 +58,13 @@ pub(super) fn declared_inside(bytes: &[u8]) -> Option<String> {
     let rest = head[place..].trim_start_matches(['"', '\'', ' ']);
     let end = rest.find(['"', '\'', ' ', ';', '>', '/', '?']).unwrap_or(rest.len());
     let label = &rest[..end];
-    // The declaration was readable as ASCII, so the document cannot be UTF-16.
+    // The declaration was readable as ASCII, so the document cannot be UTF-16. Ignore a label that names such an
+    // encoding.
     let usable = Encoding::for_label(label.as_bytes()).is_some_and(Encoding::is_ascii_compatible);
     usable.then(|| label.to_owned())
 }
 
-/// Decodes bytes in a Windows code page, as RTF names them. An unknown page means Windows-1252.
+/// Decodes bytes in a code page. `page` is its number in RTF. An unknown number means Windows-1252.
 pub(super) fn decode_code_page(bytes: &[u8], page: u16) -> String {
     let encoding = match page {
         437 | 850 | 819 => WINDOWS_1252,

@@ -1,6 +1,7 @@
 //! Converts HTML to blocks: block elements become lines, list items get bullets, and tabs separate the cells of a table
-//! row. Each cell keeps its column, even if cells before it are empty. A row of one cell is layout, so its lines stay
-//! lines. The tokens of html5ever are read one by one, without a tree, so deep nesting needs no memory.
+//! row. Each cell keeps its column, even if cells before it are empty. A row with only one cell serves the layout, so
+//! the lines of its text stay separate lines. The tokens of html5ever are read one by one, without a tree, so deep
+//! nesting needs no memory.
 
 use std::cell::RefCell;
 
@@ -18,7 +19,7 @@ const MAX_TABLES: usize = 64;
 pub(super) fn read(text: &str) -> Vec<Block> {
     let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
-    // A tendril holds less than 4 GiB, and attachments are far smaller.
+    // A tendril has room for almost 4 GiB. Attachments are far smaller, so the text fits.
     input.push_back(StrTendril::from_slice(text));
     while !input.is_empty() {
         // The tokenizer returns after each script. The loop then continues.
@@ -70,7 +71,7 @@ struct State {
     tables: Vec<Table>,
     /// The number of open tables beyond [`MAX_TABLES`].
     deeper: usize,
-    /// The number of bytes left for cells that spans add.
+    /// The remaining bytes for cells that a `rowspan` or `colspan` adds.
     room: usize,
     /// The number of open `pre` elements.
     verbatim: usize,
@@ -228,12 +229,12 @@ impl State {
     fn start_row(&mut self) {
         self.end_row();
         if self.tables.is_empty() {
-            // A fragment may begin with a row.
+            // A fragment may begin with a row. Then start a table for this row.
             self.start_table();
         }
         self.flush();
         if let Some(table) = self.tables.last_mut() {
-            // Text between the rows of a table inside a cell, such as a caption, belongs to that cell.
+            // If the table is inside a cell, text between its rows, such as a caption, belongs to that cell.
             table.around.push_str(&std::mem::take(&mut self.text));
             table.in_row = true;
         }

@@ -11,8 +11,8 @@ use super::kind::Kind;
 /// The maximum number of pixels of a picture that is decoded. A decoded pixel takes up to four bytes.
 const MAX_PIXELS: u64 = 12_000_000;
 
-/// Reads a picture for the writer. Returns it with the number of pixels that the writer must decode. The error says why
-/// it cannot be used. `room` is the number of such pixels that the document may still have.
+/// Reads a picture for the writer. Returns it with the number of pixels that the writer must decode. `room` is the
+/// maximum of this number. The error says why the picture cannot be used.
 pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
     catch_unwind(AssertUnwindSafe(|| decoded(kind, bytes, room))).unwrap_or(Err(DAMAGED))
 }
@@ -20,7 +20,8 @@ pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64)
 const DAMAGED: &str = "the picture is damaged";
 
 fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
-    // The writer assumes that the first frame has the size of the GIF's screen.
+    // The writer assumes that the first frame has the size of the GIF's screen. Refuse a GIF for which this is not
+    // true.
     if kind == Kind::Gif && !fills_the_screen(&bytes) {
         return Err("its first frame does not have the size of the picture");
     }
@@ -51,8 +52,8 @@ fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'stat
     }
 }
 
-/// Whether the first frame of a GIF has the size of its screen. The limit on pixels applies to the screen, and a frame
-/// may be larger.
+/// Whether the first frame of a GIF has the size of its screen. `decoded` compares only the size of the screen with the
+/// limit on pixels, so a larger frame could exceed the limit.
 fn fills_the_screen(bytes: &[u8]) -> bool {
     const SIGNATURE: usize = 6;
     const SCREEN: usize = 7;
@@ -77,8 +78,8 @@ fn fills_the_screen(bytes: &[u8]) -> bool {
     bytes.get(at) == Some(&FRAME) && bytes.get(at + 5..at + 9) == Some(size)
 }
 
-/// Whether the writer can decode a picture. The writer decodes pictures at the very end, where a damaged one would make
-/// the whole document fail.
+/// Whether the writer can decode a picture. The writer decodes pictures when it finishes the document, and a damaged
+/// picture would make the whole document fail. So this function tries the picture in a document of its own.
 fn is_written(image: &Image) -> bool {
     let (Some(settings), Some(size)) = (PageSettings::from_wh(10.0, 10.0), Size::from_wh(10.0, 10.0)) else {
         return false;

@@ -3,8 +3,8 @@
 //! No attachment is dropped. If an attachment cannot be shown, a note gives the reason, and the original is embedded in
 //! the file.
 //!
-//! Invariant: whatever the bytes of an attachment are, adding it ends, takes memory in proportion to them, and leaves a
-//! document that can be finished.
+//! Invariant: whatever bytes an attachment has, adding it to a document always ends, and takes memory in proportion to
+//! the bytes. The document can still be finished afterwards.
 
 mod attribute;
 mod block;

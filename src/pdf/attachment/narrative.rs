@@ -15,7 +15,7 @@ pub(super) struct Narrative {
     blocks: Blocks,
     lists: usize,
     tables: Vec<Table>,
-    /// The number of bytes left for cells that spans add.
+    /// The remaining bytes for cells that a `rowspan` or `colspan` adds.
     room: usize,
 }
 
@@ -29,13 +29,13 @@ struct Table {
     span: Option<Span>,
     /// The text of the cell around this table.
     around: String,
-    /// Whether the current row has a data cell. A first row without one is the head of the table.
+    /// Whether the current row has a data cell. If the first row of a table has none, it is the head of the table.
     has_data: bool,
 }
 
 impl Narrative {
-    /// Begins the narrative of a `text` element at a depth. `room` is the number of bytes left for cells that spans
-    /// add.
+    /// Begins the narrative of a `text` element at a depth. `room` is the maximum number of bytes for cells that a
+    /// `rowspan` or `colspan` adds.
     pub(super) fn new(depth: usize, room: usize) -> Self {
         Self {
             depth,
@@ -118,7 +118,7 @@ impl Narrative {
         push_collapsed(&mut self.text, text);
     }
 
-    /// Appends the blocks to a document. Returns the number of bytes left for cells that spans add.
+    /// Appends the blocks to a document. Returns what remains of `room`.
     pub(super) fn finish(mut self, blocks: &mut Blocks) -> usize {
         while !self.tables.is_empty() {
             self.table();

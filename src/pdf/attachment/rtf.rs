@@ -75,7 +75,7 @@ struct State {
     font: i32,
     /// The number of fallback characters after a `\u`. `None` means one.
     fallback: Option<usize>,
-    /// Whether the group began with `\*`.
+    /// Whether `\*` was read, but not yet the control word after it.
     optional: bool,
 }
 
@@ -204,7 +204,7 @@ impl Reader<'_> {
         }
         let is_known = self.format(word, number) || self.separator(word);
         if self.state.optional && !is_known {
-            // A word after `\*` that this reader does not know begins a group that readers may skip.
+            // RTF allows a reader to skip a group that begins with `\*` and a word that the reader does not know.
             self.state.hidden = true;
         }
         self.state.optional = false;
@@ -243,8 +243,9 @@ impl Reader<'_> {
                 self.at = self.at.saturating_add(length).min(self.input.len());
             }
             "upr" | "ud" | "shppict" | "nonshppict" | "shptxt" | "shp" | "shpinst" | "footnote" | "fldrslt" => {
-                // `\ud` repeats in Unicode the text of the group before it, so it counts as unknown and is skipped.
-                // `\pict` hides the pictures of the other groups.
+                // The group of `\ud` repeats in Unicode the text of the group before it. So `\ud` counts as an unknown
+                // word, and its group is skipped. The other words need nothing: pictures in their groups are hidden by
+                // `\pict`.
                 return word != "ud";
             }
             _ => return false,

@@ -50,7 +50,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns why the pages lack contents that they should have. `None` if they lack nothing, or if documents of the
+    /// Returns why contents are missing from the pages. `None` if nothing is missing, or if documents of the
     /// attachment's type are not shown.
     pub fn loss(&self) -> Option<&str> {
         match self {
@@ -92,8 +92,8 @@ impl Document {
         self.attached(attachment, true)
     }
 
-    /// Adds a note that an attachment is missing, with the reason. If the record has a text in place of the attachment,
-    /// `attachment.bytes` are that text, and it is embedded in the file.
+    /// Adds a note that an attachment is missing, with the reason. The record may have a text in place of the
+    /// attachment. Then `attachment.bytes` has this text, and it is embedded in the file.
     pub fn missing(&mut self, attachment: &Attachment, reason: &str) {
         self.note(&format!("Not shown: {reason}. {}", type_and_address(attachment)));
         if !attachment.bytes.is_empty() {
@@ -220,8 +220,8 @@ impl Document {
         }
     }
 
-    /// Adds a file inside of the document with this title. XML files inside of a document are not read, which limits
-    /// the depth.
+    /// Adds a file that is inside of a document. `title` is the document's title. An XML file inside of a document is
+    /// not read, so that documents cannot nest without end.
     fn media(&mut self, media: Media, title: &str) -> Outcome {
         let Media {
             name,
@@ -256,7 +256,7 @@ impl Document {
         }
     }
 
-    /// Writes a note in place of the contents. The original is embedded in the file if it has bytes.
+    /// Writes a note in place of the contents. If the attachment has bytes, they are embedded in the file.
     fn placeholder(&mut self, attachment: Attachment, reason: &str) -> Outcome {
         self.note(&format!("Not shown: {reason}. {}", type_and_address(&attachment)));
         if !attachment.bytes.is_empty() {
@@ -276,7 +276,8 @@ impl Document {
         );
     }
 
-    /// Adds the blocks of the document with this title. Returns the result for the files inside of the document.
+    /// Adds the blocks of a document. `title` is the document's title. Returns the result for the files inside of the
+    /// document.
     fn blocks(&mut self, blocks: Vec<Block>, title: &str) -> Inner {
         let mut inner = Inner::default();
         for block in blocks {
@@ -309,7 +310,7 @@ impl Document {
     fn attached_table(&mut self, head: &[String], rows: &[Vec<String>]) {
         let widest = rows.iter().map(Vec::len).chain([head.len()]).max().unwrap_or(0);
         if widest > 12 {
-            // Columns would be too narrow to read, so each row becomes a line.
+            // So many columns would be too narrow to read, so each row becomes a line.
             for row in std::iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
                 if self.is_stopped() {
                     return;

@@ -1,20 +1,21 @@
-//! Cells that cover several rows or columns (`rowspan`, `colspan`): each text of a row goes to its own column.
+//! Cells that cover several rows or columns (`rowspan`, `colspan`). Each text of a row goes to the column that it has
+//! in the document.
 //!
-//! A row below repeats the text of a cell that covers it, so each row can be read alone. Further columns of a cell stay
-//! empty. Hostile spans are cheap: nothing is added for rows and columns that do not exist, and all cells that spans
-//! add to a document take their bytes from one allowance.
+//! If a cell covers several rows, each of these rows repeats its text, so each row can be read alone. If a cell covers
+//! several columns, its text is in the first one, and the others stay empty. Hostile spans are cheap: nothing is added
+//! for rows and columns that do not exist, and the bytes of all added cells of a document are limited.
 
 /// The maximum number of columns of a cell, as in HTML.
 const MAX_COLUMNS: usize = 1_000;
 /// The maximum number of rows of a cell, as in HTML.
 const MAX_ROWS: usize = 65_534;
-/// The maximum number of cells that cover further rows at once.
+/// The maximum number of cells that cover rows below them at the same time.
 const MAX_COVERS: usize = 64;
-/// The maximum number of bytes of a text that is repeated in further rows.
+/// The maximum number of bytes of a text that is repeated in the rows below its cell. A longer text is not repeated.
 const MAX_REPEATED: usize = 200;
-/// The number of bytes that an added cell takes from the allowance, besides its text.
+/// The number of bytes that each added cell uses from the allowance, in addition to its text.
 const CELL: usize = 24;
-/// The number of bytes of the cells that spans may add to a document's tables.
+/// The maximum number of bytes of all cells that spans add to a document's tables.
 pub(super) const ALLOWANCE: usize = 1 << 20;
 
 /// The number of rows and columns that a cell covers.
@@ -53,7 +54,7 @@ impl Span {
 struct Cover {
     start: usize,
     end: usize,
-    /// The number of rows left, including the current one.
+    /// The number of rows that the cell still covers, including the current row.
     rows: usize,
     text: String,
 }
@@ -70,7 +71,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Adds a cell to the row. Cells that spans add take their bytes from `room`.
+    /// Adds a cell to the row. `room` is the remaining allowance for cells that spans add.
     pub(super) fn cell(&mut self, text: String, span: Span, room: &mut usize) {
         while let Some(place) = self.covers.iter().position(|cover| self.is_covered_by(cover)) {
             self.repeat(place, room);
@@ -95,7 +96,7 @@ impl Grid {
         self.has_cells = true;
     }
 
-    /// Ends the row and returns its cells. Returns none if the row has no cells of its own.
+    /// Ends the row and returns its cells. The result is empty if the row has no cells of its own.
     pub(super) fn end_row(&mut self, room: &mut usize) -> Vec<String> {
         if self.has_cells {
             while let Some(place) = self.next_cover() {
@@ -126,7 +127,7 @@ impl Grid {
         (cover.start..cover.end).contains(&self.column)
     }
 
-    /// Returns the first covering cell with a text that begins at or after the current column.
+    /// Returns the index of the first covering cell that begins at or after the current column and has a text.
     fn next_cover(&self) -> Option<usize> {
         let right = self.covers.iter().enumerate();
         let right = right.filter(|(_, cover)| cover.start >= self.column && !cover.text.is_empty());
@@ -194,7 +195,7 @@ mod tests {
             ]),
             ["a|b||c", "a|d|e|f", "g|h|i|j", "k", "l||i|m"].map(str::to_owned)
         );
-        // The last cell covers the two rows below it. A row without cells counts as one of them.
+        // The last cell of the first row covers the two rows below it. One of these rows has no cells.
         assert_eq!(
             rows(&[
                 &[("a", "1", "1"), ("b", "3", "1")],
