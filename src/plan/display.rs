@@ -29,8 +29,8 @@ pub fn scans_text(plan: &dyn ExecutionPlan) -> String {
     scans_of(plan).iter().map(SeenScan::to_string).collect()
 }
 
-/// Splits the text of a plan into its operators. An operator is usually one line. The filter of a sort may contain line
-/// breaks, so a sort with a filter ends with the line of its metrics.
+/// Splits the text of a plan into its operators. An operator is usually one line. But the filter of a sort may contain
+/// line breaks, so a sort with a filter ends at the end of the line with its metrics.
 fn operators(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let line = text.find('\n').map_or(text.len(), |at| at + 1);

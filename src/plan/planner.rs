@@ -56,7 +56,7 @@ impl Planner {
             config = config.with_target_partitions(partitions);
         }
         // In these plans a filter is directly above its scan, and a projection is at the top. So one pass of the rules
-        // is enough to move both into the scan.
+        // is enough to move the filter and the projection into the scan.
         let options = config.options_mut();
         options.optimizer.max_passes = 1;
         // A scan chooses its number of partitions by its number of rows. Repartitioning its batches would cost more

@@ -1,5 +1,5 @@
-//! An optimizer rule that tells a scan about the sort with a limit above it. The scan then skips rows that the sort
-//! cannot return.
+//! An optimizer rule for a sort with a limit. It tells the scan below about the sort. The scan then skips rows that the
+//! sort cannot return.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ impl PhysicalOptimizerRule for PushDownTopK {
     }
 }
 
-/// Returns a copy of a plan whose scan knows the sort. The scan is the plan itself, or is below the left sides of
-/// semi-joins. Returns `None` if the plan has another form.
+/// Returns a copy of a plan whose scan knows the sort. The scan is the plan itself, or is below semi-joins, on their
+/// left side. Returns `None` if the plan has another form.
 fn told(rows: &Arc<dyn ExecutionPlan>, key: &PhysicalSortExpr, fetch: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     if let Some(scan) = rows.downcast_ref::<LakeScanExec>() {
         return Ok(Some(Arc::new(scan.with_top_k(key, fetch))));

@@ -26,7 +26,7 @@ const SORT: &str = "ExternalSorter[";
 /// A `FairSpillPool` that can make sorts spill before the memory is full.
 #[derive(Debug)]
 pub struct SortPool {
-    /// Whether sorts spill early. Another holder of the flag may change it at any time.
+    /// Whether sorts spill early. Other code may share this flag and change it at any time.
     early: Arc<AtomicBool>,
     pool: FairSpillPool,
     max_bytes: usize,
@@ -88,7 +88,7 @@ impl MemoryPool for SortPool {
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let kept = reservation.size();
-        // A sort that has reserved nothing has nothing to spill. So its first batch may exceed the share.
+        // A sort that has reserved nothing has nothing to spill. So the first batch of a sort may exceed the share.
         let exceeds = || kept > 0 && kept + additional > self.share();
         if is_sort(reservation.consumer()) && self.early.load(Ordering::Relaxed) && exceeds() {
             return Err(DataFusionError::ResourcesExhausted(format!(

@@ -17,7 +17,8 @@ use futures::Stream;
 
 use crate::lake::scratch::Parts;
 
-/// The number of bytes that a writer collects before it encrypts and writes them. A reader reads the same portions.
+/// The minimum number of bytes that a writer collects before it encrypts and writes them as one portion. Only a flush
+/// and the end write smaller portions. A reader reads one portion at a time.
 const RUN: usize = 256 << 10;
 
 /// Lets plans spill into files in a folder. All files that exist at one time hold at most `max_bytes` bytes.
@@ -58,10 +59,9 @@ struct Spilled(Arc<Inner>);
 
 struct Inner {
     parts: Parts,
-    /// The offset and the length of each portion in `parts`, in the order of the file. Lengths are those before
-    /// encryption.
+    /// The portions in the order of the file. Each has its offset in `parts`, and its length before encryption.
     runs: Mutex<Vec<(u64, usize)>>,
-    /// The number of bytes before encryption, including those that the writer still collects.
+    /// The size of the file before encryption, including the bytes that the writer still collects.
     size: AtomicU64,
     room: Arc<Room>,
 }

@@ -31,8 +31,8 @@ use super::super::threads::{Pace, Part, Parts, Prefetch};
 use super::limit::Limit;
 use crate::lake::scan::LakeScanExec;
 
-/// The maximum number of wanted rows for which the first partition runs alone at first. It usually has that many rows,
-/// and other threads would only read rows that nobody wants.
+/// If at most this many rows are wanted, the first partition runs alone at first. It usually has enough rows, and other
+/// threads would only read rows that nobody wants.
 const FEW_ROWS: usize = 10_000;
 
 /// Takes rows from its input's partitions, one partition after the other. Its output is one partition.
@@ -79,8 +79,8 @@ impl OrderedLimitExec {
     }
 }
 
-/// Limits the scan below to the number of rows that may be wanted from one partition. Returns an input that is not a
-/// scan unchanged.
+/// If the input is a scan, limits it to the number of rows that may be wanted from one partition. Any other input is
+/// returned unchanged.
 fn bounded(input: Arc<dyn ExecutionPlan>, limit: Limit) -> Arc<dyn ExecutionPlan> {
     match (input.downcast_ref::<LakeScanExec>(), limit.of_part()) {
         (Some(scan), Some(max_rows)) => Arc::new(scan.at_most(max_rows)),
@@ -164,7 +164,8 @@ impl ExecutionPlan for OrderedLimitExec {
     }
 }
 
-/// Starts one partition and returns its batches. For a backwards limit, these are its last batches in reverse order.
+/// Starts one partition and returns its batches. For a backwards limit, returns only its last batches, in reverse
+/// order.
 fn begin(
     input: &Arc<dyn ExecutionPlan>,
     part: usize,
@@ -216,7 +217,8 @@ struct Limited {
 }
 
 impl Limited {
-    /// Cuts the rows to take out of a batch, and updates the counts. `None` if no row of the batch is taken.
+    /// Returns the rows of a batch that the limit takes, and updates `skip` and `left`. `None` if it takes no row of
+    /// the batch.
     fn take(&mut self, batch: RecordBatch) -> Option<RecordBatch> {
         let rows = batch.num_rows();
         let from = self.skip.min(rows);
@@ -238,7 +240,7 @@ impl Stream for Limited {
         let rows = self.get_mut();
         loop {
             if rows.left == 0 {
-                // All wanted rows were returned. Dropping the parts stops those that run ahead.
+                // All wanted rows were returned. Dropping `parts` stops the partitions that run ahead.
                 rows.parts = None;
             }
             let Some(parts) = &mut rows.parts else {
@@ -277,8 +279,8 @@ mod tests {
     use super::super::super::{OrderedLimit, Planned, Planner};
     use super::*;
 
-    /// Builds a scan of a table. `parts` has the number of rows of each batch of each partition. The first column
-    /// numbers the rows. No test reads the second column.
+    /// Builds a scan of a table. `parts` has one list for each partition: the number of rows of each of its batches.
+    /// The first column numbers the rows. No test reads the second column.
     fn table(parts: &[&[u32]]) -> LogicalPlan {
         let fields = ["number", "other"].map(|name| Field::new(name, DataType::UInt32, false));
         let schema = Arc::new(Schema::new(fields.to_vec()));

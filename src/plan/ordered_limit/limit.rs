@@ -19,8 +19,9 @@ impl Limit {
         self.take.map(|take| self.skip.saturating_add(take))
     }
 
-    /// Returns the maximum number of rows to read from one partition. `None` if all rows are taken, and for a backwards
-    /// limit. A backwards limit needs the last rows of a partition, and these are known only at its end.
+    /// Returns the maximum number of rows to read from one partition. `None` if all rows are taken. Also `None` for a
+    /// backwards limit, because it needs the last rows of a partition, and only the partition's end shows which ones
+    /// these are.
     pub fn of_part(&self) -> Option<usize> {
         self.max_rows().filter(|_| !self.backwards)
     }

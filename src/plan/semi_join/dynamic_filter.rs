@@ -1,5 +1,5 @@
-//! The dynamic filter of a semi-join: a condition on the rows of one scan that becomes known only after other plans
-//! have run.
+//! The dynamic filter of a semi-join: a condition on the rows of one scan. The condition becomes known only after other
+//! plans have run.
 
 use std::any::Any;
 use std::fmt;
@@ -14,13 +14,13 @@ use crate::lake::scan::Predicate;
 
 /// Decides which rows of a table match a set of ids.
 pub trait Link: Any + fmt::Debug + Send + Sync {
-    /// Returns the condition that a row matches these ids. There is one set for each plan that finds ids, in the order
+    /// Returns the condition that a row matches these ids. `ids` has one set for each plan that finds ids, in the order
     /// of `On::ids`.
     fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>>;
 }
 
-/// A condition on ids that becomes part of a plan before the ids are known. A scan asks for the necessary condition
-/// when it begins to read. By then the semi-join has set the ids.
+/// A condition on ids. It becomes part of a plan before the ids are known. When a scan begins to read, it asks for the
+/// necessary condition. By then the semi-join has set the ids.
 #[derive(Debug)]
 pub struct DynamicFilter {
     label: Arc<str>,

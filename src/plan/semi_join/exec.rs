@@ -1,4 +1,5 @@
-//! A semi-join: the rows of one plan (the left side) that refer to rows of other plans, or to which those rows refer.
+//! A semi-join. It returns rows of one plan, the left side. Either these rows refer to rows of other plans, or rows of
+//! the other plans refer to them.
 //!
 //! The other plans run first and yield ids. The ids become a condition (`DynamicFilter`) in the filter of the left
 //! side's scan, which then skips files, row groups and rows. The semi-join operator itself compares nothing.
@@ -32,12 +33,13 @@ pub struct On {
     pub label: Arc<str>,
     /// The plans that find ids, in the order in which `Link::condition` gets their sets.
     pub ids: Vec<Arc<IdsExec>>,
-    /// The filter in the left side's scan. `None` if the ids were known when the left side was planned.
+    /// The filter in the left side's scan that receives the ids. `None` if the ids were known when the left side was
+    /// planned.
     pub filter: Option<Arc<DynamicFilter>>,
 }
 
 impl On {
-    /// Puts one semi-join for each condition over a physical plan. The filter of the plan's scan already contains the
+    /// Puts a semi-join for each condition over a physical plan. The filter of the plan's scan must already contain the
     /// conditions.
     pub fn over_physical(joins: &[On], left: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         let over = |left, on: &On| -> Arc<dyn ExecutionPlan> { Arc::new(SemiJoinExec::new(left, on.clone())) };
@@ -115,7 +117,7 @@ impl SemiJoinExec {
         &self.on
     }
 
-    /// Returns the left side if the ids were known when it was planned. Otherwise returns `None`.
+    /// Returns the left side if the ids were known when the left side was planned. Otherwise returns `None`.
     pub fn settled(&self) -> Option<&Arc<dyn ExecutionPlan>> {
         self.on.filter.is_none().then_some(&self.left)
     }

@@ -35,8 +35,8 @@ pub trait Take: Any + fmt::Debug + Send + Sync {
     /// Adds the ids of a batch of rows. An error, for example about too many ids, ends the plan.
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()>;
 
-    /// Returns an error if a plan may not yield these ids, for example because there are too many. It is called for the
-    /// merged set of all partitions that were read so far.
+    /// Returns an error if a plan may not yield these ids, for example because there are too many. `ids` is the merged
+    /// set of the partitions so far. It is checked each time the ids of a partition were added.
     fn check(&self, ids: &IdSet) -> Result<()>;
 }
 

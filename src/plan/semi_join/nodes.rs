@@ -16,8 +16,8 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::exec::{On, SemiJoinExec};
 use super::ids::{self, IdsExec};
 
-/// A leaf node for a plan that collects ids. The plan is already physical, because its scan was planned earlier, with
-/// the results of even earlier plans.
+/// A leaf node for a plan that collects ids. The plan is already physical, because its scan was planned earlier. At
+/// that time, even earlier plans had run, and their results are part of the scan.
 #[derive(Clone, Debug)]
 pub struct Ids {
     exec: Arc<IdsExec>,
@@ -86,7 +86,8 @@ impl UserDefinedLogicalNodeCore for Ids {
     }
 }
 
-/// The rows of the left side. The filter of the left side's scan receives the ids.
+/// A semi-join as a logical node. It returns the rows of the left side. The filter of the left side's scan receives the
+/// ids.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SemiJoin {
     left: LogicalPlan,
@@ -96,7 +97,7 @@ pub struct SemiJoin {
 }
 
 impl SemiJoin {
-    /// Puts one semi-join for each condition over a logical plan. The filter of the plan's scan already contains the
+    /// Puts a semi-join for each condition over a logical plan. The filter of the plan's scan must already contain the
     /// conditions.
     pub fn over(joins: &[On], left: LogicalPlan) -> Result<LogicalPlan> {
         joins.iter().try_fold(left, |left, on| SemiJoin::node(left, on.clone()))

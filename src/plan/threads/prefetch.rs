@@ -152,7 +152,7 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
 async fn next_part<T, E>(source: &Shared<T, E>) -> Option<(Part<T, E>, Sender<Message<T, E>>)> {
     let mut source = source.lock().await;
     // The source is put back only at the end. If this thread panics before that, the other threads find no source and
-    // stop. Otherwise a part would be missing in the results.
+    // stop. If they continued, the part of this thread would be missing in the results.
     let mut open = source.take()?;
     let part = open.parts.next()?;
     let (results, taken) = channel(WAITING);
@@ -168,8 +168,8 @@ impl<T, E: From<Died>> Running<T, E> {
                 Some(current) => current,
                 None => match ready!(self.queue.poll_recv(context)) {
                     Some(next) => self.current.insert(next),
-                    // All parts have been received. A thread may have panicked between two parts, so the threads are
-                    // joined.
+                    // All parts have been received. But a thread may have panicked between two parts, so the threads
+                    // are joined to find out.
                     None => match ready!(self.workers.poll_join_next(context)) {
                         Some(Ok(())) => continue,
                         Some(Err(_)) => return Poll::Ready(Some(Err(Died.into()))),
@@ -334,7 +334,7 @@ mod tests {
             };
             let found: Vec<_> = results((0..2).map(dying), pace).collect();
             assert_eq!(found, [Err(Fault::Died)]);
-            // After the panic, the results of later parts are not returned.
+            // The panic happens while a thread takes part 1. The results of the parts after it are not returned.
             let no_part = (0..4).map(|part| -> Part<usize, Fault> {
                 match part {
                     1 => panic!("there is no such part"),

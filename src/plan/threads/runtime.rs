@@ -50,8 +50,8 @@ pub async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static)
 /// the calling thread.
 ///
 /// If there are several futures, none of them runs on the calling thread. Tokio puts the task that a worker thread has
-/// spawned last into a slot of that worker, from which no other worker takes it. If the first of two futures ran on the
-/// calling thread, the second would start only after it.
+/// spawned last into a slot of that worker, and no other worker takes it from there. So if the first of two futures ran
+/// on the calling thread, the second could start only when the first waits or ends.
 pub async fn at_once<F>(parts: impl IntoIterator<Item = F>) -> Result<Vec<F::Output>, JoinError>
 where
     F: Future<Output: Send> + Send + 'static,
