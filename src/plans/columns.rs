@@ -51,9 +51,9 @@ pub(super) struct Columns {
     pub(super) year: Option<usize>,
     pub(super) state: Option<usize>,
     pub(super) county: Option<usize>,
-    /// The column that has an asterisk if the plan is only for groups of employees.
+    /// The index of the column that has an asterisk if the plan is only for groups of employees.
     pub(super) employers: Option<usize>,
-    /// For each fact the columns whose texts are joined, and the text between them.
+    /// For each fact, the columns whose texts are joined, and the text that is put between them.
     fields: [(Vec<usize>, &'static str); FIELDS.len()],
 }
 
@@ -71,8 +71,8 @@ impl Columns {
         let one = |found: Option<usize>| (Vec::from_iter(found), " ");
         let marketing = any(&["ORGANIZATION MARKETING NAME"]);
         let plain = any(&["ORGANIZATION NAME"]);
-        // In earlier years, the Landscape has the name that members know under the heading ORGANIZATION NAME. Another
-        // publication uses this heading for the legal name.
+        // The heading ORGANIZATION NAME has two meanings. Beside ORGANIZATION MARKETING NAME, and in the service areas,
+        // it is the legal name. In the Landscape of earlier years, it is the name that members know.
         let is_legal = marketing.is_some() || publication == Publication::ServiceArea;
         let (organization, legal) = if is_legal {
             (marketing, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"]).or(plain))

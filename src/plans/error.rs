@@ -30,16 +30,16 @@ pub enum PlansError {
         /// The path of the file.
         name: String,
     },
-    /// Two files of one command have the same publication and year, and it is not a publication of several files.
+    /// Two files of one command have the same publication and year, and this publication consists of one file.
     #[error("{one} and {other} both hold the {publication} of {year}; load one of them")]
     Twice {
         /// The path of one file.
         one: String,
         /// The path of the other file.
         other: String,
-        /// The publication of both.
+        /// The publication of both files.
         publication: Publication,
-        /// The year of both.
+        /// The year of both files.
         year: i32,
     },
     /// A table has more rows, areas or text than the limit.
@@ -49,13 +49,13 @@ pub enum PlansError {
         name: String,
         /// The limit.
         limit: usize,
-        /// What there is too much of.
+        /// What is limited, such as `plans`.
         what: &'static str,
     },
 }
 
 impl PlansError {
-    /// Whether the given files are to blame, and not the stored tables or another process.
+    /// Whether the given files are the cause, and not the stored tables or another process.
     pub fn is_of_input(&self) -> bool {
         match self {
             PlansError::Published(error) => error.is_of_input(),

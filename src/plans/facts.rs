@@ -24,7 +24,7 @@ pub struct Plan {
 /// A state or a county.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Area {
-    /// The postal code of the state. If the state is unknown: its name in the file.
+    /// The postal code of the state, or CMS's text for the state if it is neither a known code nor a known name.
     pub state: String,
     /// The name of the county. `None` for the whole state.
     pub county: Option<String>,

@@ -29,7 +29,7 @@ pub struct TableEntry {
     pub file: String,
     /// The number of rows: plans with their segments, or contracts.
     pub plans: u64,
-    /// The number of pairs of a row and a state or county.
+    /// The total number of states and counties that the rows list as areas.
     pub areas: u64,
     /// The size of the file in bytes.
     pub bytes: u64,
@@ -98,7 +98,7 @@ impl Folder {
 
     /// Stores tables beside the lake, and returns their entries. Each replaces the table of the same year and
     /// publication. Other tables stay. With [`Shrink::Refused`], nothing is stored if a new table lacks more than a
-    /// tenth of the rows of the one that it replaces.
+    /// tenth of the rows of the table that it replaces.
     pub fn store(&self, loaded: &Loaded, shrink: Shrink) -> Result<Vec<TableEntry>, PlansError> {
         let folder = self.0.lock()?;
         let mut list = self.list()?;
@@ -123,9 +123,9 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Refuses a table that lacks more than a tenth of the rows of the stored one. A file that was cut off at the end
-    /// of a line looks complete, and one half of a split file does, too. If the stored table is damaged, it may be
-    /// replaced.
+    /// Refuses a table that lacks more than a tenth of the rows of the stored table. A file looks complete even if it
+    /// was cut off at the end of a line, or if it is one of the two halves of a split file. If the stored table is
+    /// damaged, any table may replace it.
     fn compare(&self, entry: &TableEntry, one: &LoadedTable) -> Result<(), PublishedError> {
         let Ok(before) = read(&self.0, entry) else {
             return Ok(());

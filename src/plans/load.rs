@@ -31,8 +31,8 @@ pub struct Loaded {
     pub tables: Vec<LoadedTable>,
 }
 
-/// Reads files, folders and archives. `year` is the year of rows that have none, in place of a year in the file's
-/// name or title. A row that has another year is then an error.
+/// Reads files, folders and archives. `year` applies to rows that have no year. It takes precedence over a year in the
+/// file's name or title. If `year` is given, a row with another year is an error.
 pub fn load(paths: &[PathBuf], year: Option<i32>) -> Result<Loaded, PlansError> {
     let parts: Vec<Part<Layout>> = published::find(paths, recognise, LOOKED_FOR)?
         .into_iter()
@@ -133,8 +133,8 @@ struct Row {
 }
 
 impl Row {
-    /// Reads the current row. `None` if it has no contract, a contract of another kind, or a plan that is only for
-    /// employers. Counties without plans have such rows.
+    /// Reads the current row. `None` if it has no contract, as in rows for counties without plans. Also `None` for a
+    /// contract of another kind, and for a plan that is only for employers.
     fn read(table: &CsvTable<'_>, columns: &Columns) -> Result<Option<Row>, PublishedError> {
         let text = |column: Option<usize>| column.map_or_else(String::new, |column| table.field(column));
         let contract = text(columns.contract).to_ascii_uppercase();

@@ -35,7 +35,7 @@ pub(super) enum Layout {
     Enrollment,
 }
 
-/// What a file may be, for the message about a file of another kind.
+/// The files that are looked for. The message about an unknown file lists them.
 pub(super) const LOOKED_FOR: &str = "CMS's Landscape of Medicare Advantage plans, of special needs plans and of plans with Part D, \
      CPSC_Contract_Info, MA_Contract_directory and MA_Cnty_SA as CSV, and ZIP archives of these";
 
@@ -124,7 +124,7 @@ pub(super) fn heading(name: &str) -> String {
         .filter(|word| !word.is_empty())
         .collect();
     let joined = words.join(" ");
-    // The number in `STREET ADDRESS 2` is not that of a footnote.
+    // The number in `STREET ADDRESS 2` is not the number of a footnote.
     if joined.contains("STREET") {
         return joined;
     }

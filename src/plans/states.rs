@@ -1,8 +1,7 @@
 //! The states and territories of the USA: postal codes, names, and numbers of counties.
 
-/// Postal code, name, and number of counties and county equivalents, from the Census Bureau's list of 2020.
-/// Connecticut has the eight counties from before 2022, which CMS still uses. The number is 0 for territories for
-/// which the table has none.
+/// Postal code, name, and number of counties and county equivalents, from the Census Bureau's list of 2020. Connecticut
+/// has the eight counties from before 2022, which CMS still uses. The number is 0 for territories, except Puerto Rico.
 const STATES: [(&str, &str, usize); 56] = [
     ("AK", "Alaska", 30),
     ("AL", "Alabama", 67),

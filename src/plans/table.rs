@@ -94,7 +94,7 @@ impl Table {
         self.rows.len()
     }
 
-    /// Returns the number of pairs of a row and an area.
+    /// Returns the total number of areas of all rows.
     pub(super) fn areas(&self) -> usize {
         self.rows.iter().map(|row| row.areas.len()).sum()
     }

@@ -14,7 +14,7 @@ use super::states;
 use super::table::{Held, Table};
 use crate::published::{PublishedError, Watched};
 
-/// The tables of plans beside a lake. Checks at most once a second whether another process has loaded new ones.
+/// The tables of plans beside a lake. Checks at most once a second whether another process has loaded new tables.
 #[derive(Debug)]
 pub struct PlanTables {
     watched: Watched<Vec<Arc<Stored>>, PublishedError>,
@@ -90,7 +90,8 @@ fn fits(row: Held<'_>, plan: Option<&str>, segment: Option<&str>) -> bool {
     of_plan && of_segment
 }
 
-/// The facts that were collected so far. A fact from an earlier table wins, so the most specific tables come first.
+/// The facts that were collected so far. If several tables have a fact, the first of these tables wins. So the tables
+/// with the most specific facts come first.
 #[derive(Default)]
 struct Gathered<'t> {
     found: bool,
@@ -103,7 +104,7 @@ struct Gathered<'t> {
 impl<'t> Gathered<'t> {
     fn take(&mut self, rows: &[Held<'t>], areas: bool) {
         self.found |= !rows.is_empty();
-        // Segments of a plan may differ, especially in the premium. Leave out facts in which they differ.
+        // Segments of a plan may differ, especially in the premium. Leave out a fact if it is not the same in all rows.
         let common = |number: usize| {
             let mut texts = rows.iter().map(|row| row.field(number));
             let first = texts.next().unwrap_or_default();
