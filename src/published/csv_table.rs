@@ -85,11 +85,11 @@ impl<'r> CsvTable<'r> {
         self.header.iter().position(|known| known.starts_with(name))
     }
 
-    /// Goes to the next row. Returns false at the end. Fails if the row has fewer columns than the header, or text in
-    /// more columns.
+    /// Goes to the next row. Returns false at the end. Fails if the row has fewer columns than the header, or if it has
+    /// text in a column that the header does not have.
     pub(crate) fn advance(&mut self) -> Result<bool, PublishedError> {
         let more = self.read()?;
-        // Spreadsheets write empty columns after the last one.
+        // Spreadsheets write empty columns after the last one, so empty columns are allowed.
         let surplus = self
             .record
             .iter()
@@ -167,8 +167,8 @@ fn names(record: &ByteRecord) -> Vec<String> {
     names.collect()
 }
 
-/// Removes carriage returns from a file, and stops at a limit that moves with the records. With carriage returns, the
-/// CSV reader would count a line only when it reads the next one.
+/// A reader that removes carriage returns. Otherwise the CSV reader would count a line only when it reads the next one.
+/// The reader fails at `limit`, which moves forward with each record.
 struct Bounded<'r> {
     inner: &'r mut dyn BufRead,
     read: u64,

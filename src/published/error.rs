@@ -14,7 +14,7 @@ pub enum PublishedError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file has the layout of no publication that is looked for.
+    /// The file is of none of the publications that are looked for.
     #[error("{name}: not recognised; looked for {looked_for}")]
     Unrecognised {
         /// The path of the file, or of the file in an archive.
@@ -48,13 +48,13 @@ pub enum PublishedError {
     Shrinks {
         /// The name of the table.
         table: String,
-        /// What is counted, such as `plans`.
+        /// The name of the entries that are counted, such as `plans`.
         what: &'static str,
-        /// How many of them the stored table has.
+        /// The number of entries in the stored table.
         before: u64,
-        /// How many of them the new table has.
+        /// The number of entries in the new table.
         after: u64,
-        /// How many of the stored ones the new table lacks.
+        /// The number of entries of the stored table that the new table lacks.
         lost: u64,
     },
     /// A file beside the lake is not as it was written.
@@ -88,7 +88,7 @@ pub enum PublishedError {
 }
 
 impl PublishedError {
-    /// Whether the given files are to blame. False for stored tables that are damaged or of another layout, and for a
+    /// Whether the given files are the cause. False for stored tables that are damaged or of another layout, and for a
     /// load by another process.
     pub fn is_of_input(&self) -> bool {
         !matches!(

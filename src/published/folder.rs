@@ -145,8 +145,8 @@ impl TableFolder {
 }
 
 impl Locked<'_> {
-    /// Deletes table files that are not in the list: those that the previous load has replaced, and those of an
-    /// interrupted load.
+    /// Deletes table files that are not in the list. They were replaced by the previous load, or an interrupted load
+    /// has left them.
     pub(crate) fn sweep<'n>(&self, named: impl Iterator<Item = &'n str>) -> Result<(), PublishedError> {
         let named: FxHashSet<&str> = named.collect();
         let folder = &self.folder.path;
@@ -206,10 +206,10 @@ impl Locked<'_> {
 /// Whether a table that lacks much of the stored one may replace it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shrink {
-    /// It may not, because the given file may be cut off.
+    /// The smaller table may not replace the stored one, because the given file may be cut off.
     #[default]
     Refused,
-    /// It may.
+    /// The smaller table may replace the stored one.
     Taken,
 }
 

@@ -33,7 +33,7 @@ fn by_name(name: &str, of: impl Fn(&str) -> Option<String>) -> Option<String> {
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         file.split(|c: char| !c.is_ascii_digit()).find_map(&of)
     };
-    // The name has the file last, after the archive and perhaps after an archive in it.
+    // In `name`, the file comes last. Before it come the archive, and the archive inside that archive if there is one.
     name.rsplit(": ").find_map(of_path)
 }
 

@@ -1,5 +1,5 @@
-//! Finds the files to load: given files, files in folders, files in ZIP archives, and files in ZIP archives within
-//! these.
+//! Finds the files to load: given files, files in folders, files in ZIP archives, and files in ZIP archives inside ZIP
+//! archives.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -38,7 +38,7 @@ enum Location {
     Zipped(Arc<Archive>, usize),
 }
 
-/// A ZIP archive. If it is inside another one, it was extracted into a temporary file.
+/// A ZIP archive. If it is inside another archive, it was extracted into a temporary file.
 #[derive(Debug)]
 struct Archive {
     name: String,

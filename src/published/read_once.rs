@@ -1,10 +1,10 @@
-//! A value that is read when it is first used. If reading fails, it is tried again after a pause.
+//! A value that is read when it is first used. If reading fails, a later use tries again after a pause.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long after a failure no new attempt is made.
+/// The time after a failed attempt before the next attempt.
 pub(super) const PAUSE: Duration = Duration::from_secs(30);
 
 /// A value that is read at its first use.
@@ -30,8 +30,8 @@ impl<T> Default for ReadOnce<T> {
 }
 
 impl<T> ReadOnce<T> {
-    /// Returns the value, and reads it if that was not done yet. `None` if reading fails, or failed less than
-    /// [`PAUSE`] ago. The same error is logged only once in a row.
+    /// Returns the value, and reads it if that was not done yet. `None` if reading fails, or failed less than [`PAUSE`]
+    /// ago. If the same error occurs several times in a row, only the first occurrence is logged.
     pub(crate) fn get<E: Display>(&self, now: Instant, read: impl FnOnce() -> Result<T, E>) -> Option<Arc<T>> {
         if let Some(value) = self.value.get() {
             return Some(value.clone());
@@ -86,8 +86,8 @@ impl<T> ReadOnce<T> {
 mod tests {
     use super::*;
 
-    /// Reading can fail once because files or memory run short. After such a failure, the table was missing until the
-    /// process ended.
+    /// Regression: after one failed attempt, the table was missing until the process ended. But reading can fail for a
+    /// short time only, because files or memory run short.
     #[test]
     fn what_failed_is_tried_again_after_a_pause() {
         let (once, now) = (ReadOnce::default(), Instant::now());

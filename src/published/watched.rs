@@ -1,4 +1,4 @@
-//! Watches a folder of tables: a use of the value checks for a new list, at most once a second.
+//! Watches a folder of tables. Each use of the value checks for a new list, but at most once a second.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::read_once::PAUSE;
 /// The minimum time between two checks.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Computes the value of a folder. Gets the folder and the former value.
+/// Computes the value of a folder from the folder and the former value.
 type Read<T, E> = Box<dyn Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync>;
 
 /// A value that is computed from a folder of tables. When another process has changed the folder, a thread computes
@@ -43,8 +43,8 @@ impl<T, E> std::fmt::Debug for Shared<T, E> {
 }
 
 impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
-    /// Computes the first value, and returns its error if that fails. If it fails later, callers get the former
-    /// value.
+    /// Computes the first value, and returns an error if that fails. If a later computation fails, callers get the
+    /// former value.
     pub(crate) fn open(
         folder: TableFolder,
         read: impl Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync + 'static,
@@ -65,8 +65,7 @@ impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
         })))
     }
 
-    /// Returns the current value. If a check is due and finds a new list, starts a thread that computes the next
-    /// value.
+    /// Returns the current value. If the folder must be read again, starts a thread that computes the next value.
     pub(crate) fn get(&self) -> Arc<T> {
         if self.0.is_due(Instant::now()) && !self.0.reading.swap(true, Ordering::AcqRel) {
             let shared = self.0.clone();
@@ -133,7 +132,7 @@ impl<T, E: Display> Shared<T, E> {
 mod tests {
     use super::*;
 
-    /// When the changed tables could not be read, there was no second attempt until the list changed once more.
+    /// Regression: when the changed tables could not be read, there was no second attempt until the list changed again.
     #[test]
     fn what_could_not_be_read_is_tried_again_after_a_pause() {
         let data = tempfile::tempdir().unwrap();
