@@ -12,7 +12,7 @@ pub(crate) fn folder(path: &Path) -> std::io::Result<()> {
     builder.create(path)
 }
 
-/// Opens files. It makes new files readable by their owner alone.
+/// Returns options to open a file. A file that they create is readable by its owner alone.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
