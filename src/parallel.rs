@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Returns the number of processors. The first call asks the system for it and keeps the answer, because the system
-/// reads files for it, which takes longer than many searches.
+/// Returns the number of processors. Asks the system only on the first call and keeps the answer. To answer, the system
+/// reads files, which takes longer than many searches.
 pub fn processors() -> usize {
     static PROCESSORS: LazyLock<usize> = LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
     *PROCESSORS
