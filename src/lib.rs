@@ -7,9 +7,9 @@
 //! The top-level modules are layers. A module imports only modules of lower layers. From the lowest to the highest:
 //! `fhir`, `private`, `parallel` and `pdf`; `columns` and `published`; `terminology` and `plans`; `lake`, `fhirpath`
 //! and `normalize`; `plan` and `ingest`; `search` and `views`; `sql`, `patient` and `consent`; `codec` and `sync`;
-//! `maintenance`, `backup` and `http`; `cli`. Two modules are outside the layers: `sandbox`, a synthetic population and
-//! its servers, is imported only by `cli` and `bench`. `bench`, which measures servers, imports modules up to
-//! `consent`, and only `cli` imports it.
+//! `maintenance`, `backup` and `http`; `cli`. Two modules are outside the layers. `sandbox` has a synthetic population
+//! and its servers. Only `cli` and `bench` import it. `bench` measures servers. It imports modules up to `consent`, and
+//! only `cli` imports it.
 
 pub mod backup;
 pub mod bench;
