@@ -59,7 +59,7 @@ pub(super) struct File {
     pub(super) bytes: Bytes,
 }
 
-/// The error of a call that the service did not answer.
+/// The error of a call to which the service did not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the service did not answer: {0}")]
 pub(super) struct Unreachable(#[from] reqwest::Error);

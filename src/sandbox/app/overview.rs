@@ -15,7 +15,7 @@ use super::records::with_records;
 use super::state::App;
 use crate::sandbox::payer::answer::page;
 
-/// The maximum number of generated entries of each kind, and of entries from sources.
+/// For each kind of entry, the maximum number of generated entries. The same number of entries from sources may follow.
 const SHOWN: usize = 3;
 /// The extension in which a Coverage names its InsurancePlan.
 const PLAN_OF_COVERAGE: &str = "http://hl7.org/fhir/5.0/StructureDefinition/extension-Coverage.insurancePlan";
@@ -44,7 +44,7 @@ fn kinds([orders, visits, conditions, procedures, plans, coverages]: &[Vec<Value
         nothing,
         entries: first_entries(entries),
     };
-    // A Coverage that names its InsurancePlan is left out, because the plan is shown.
+    // A Coverage that names its InsurancePlan is left out, because that InsurancePlan is shown.
     let is_of_plan = |one: &&Value| list(&one["extension"]).any(|extension| extension["url"] == PLAN_OF_COVERAGE);
     let others = coverages.iter().filter(|one| !is_of_plan(one));
     let insured = plans.iter().map(plan).chain(others.map(coverage)).collect();
@@ -61,7 +61,8 @@ fn kinds([orders, visits, conditions, procedures, plans, coverages]: &[Vec<Value
     ]
 }
 
-/// Returns the first generated entries, followed by the first entries from sources, at most `SHOWN` of each.
+/// Returns the first generated entries, and after these the first entries from sources. There are at most `SHOWN` of
+/// each.
 fn first_entries(entries: Vec<Entry>) -> Vec<Entry> {
     let (mut made, mut given): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|one| one.made.is_some());
     made.truncate(SHOWN);

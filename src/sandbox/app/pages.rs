@@ -69,10 +69,10 @@ pub(super) struct Head {
 pub(super) struct TimelinePage<'a> {
     pub(super) user: &'a str,
     pub(super) head: Head,
-    /// For each list, the last part of its page's address, its name and its number of entries.
+    /// For each list: the last part of its page's address, its name, and its number of entries.
     pub(super) counts: [(&'static str, &'static str, usize); 3],
     pub(super) months: Vec<Month>,
-    /// The number of the page with later events. `after` is that of the page with earlier events.
+    /// The number of the page with later events. `after` is the number of the page with earlier events.
     pub(super) before: Option<usize>,
     pub(super) after: Option<usize>,
     pub(super) total: usize,
@@ -257,7 +257,7 @@ pub(super) enum Loads {
     Wait,
 }
 
-/// Allows a page to load the script that reloads it, if `wait` is given.
+/// If `wait` is given, allows the page to load the script that reloads it.
 pub(super) fn waiting(response: Response, wait: Option<u64>) -> Response {
     match wait {
         Some(_) => loading(response, Loads::Wait),
@@ -271,8 +271,8 @@ pub(super) fn loading(mut response: Response, loads: Loads) -> Response {
     response
 }
 
-/// Sets the Content-Security-Policy of a page: what the page may load, and where its forms may lead. Forms that
-/// connect records lead to `service`, the origin of the service. Responses without such a header are not changed.
+/// Sets the Content-Security-Policy of a page: what the page may load, and where its forms may lead. Forms that connect
+/// records lead to `service`, the origin of the service. A response without a Content-Security-Policy is not changed.
 pub(super) fn bounded(mut response: Response, service: &str) -> Response {
     let headers = response.headers();
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
@@ -295,7 +295,7 @@ pub(super) fn bounded(mut response: Response, service: &str) -> Response {
 
 /// Returns the page for a connection that failed. `error` and `description` are those of the OAuth error.
 pub(super) fn refused(error: &str, description: &str, more: Option<&str>) -> Response {
-    // The address comes from the query, so it becomes a link only if it leads to a page.
+    // `more` comes from the query. So it becomes a link only if it is an HTTP or HTTPS address.
     let more = more.filter(|uri| uri.starts_with("https://") || uri.starts_with("http://"));
     let refused = RefusedPage {
         error,

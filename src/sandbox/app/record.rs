@@ -86,7 +86,7 @@ struct Link {
 /// The reason why not all pages could be read.
 enum Broken {
     Unreachable(Unreachable),
-    /// A page is not a Bundle, or its link leads to another server.
+    /// A page is not a Bundle, or its `next` link leads to another server.
     Page,
 }
 

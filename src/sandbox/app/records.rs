@@ -47,7 +47,7 @@ const PROCEDURES: &str = "Procedure?patient=$PATIENT_ID&_count=1000";
 /// Shows the timeline, newest events first.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
-    // An address with a search is for the developer's page.
+    // An address with a search belongs to the developer page, so redirect to that page.
     if params.get("query").is_some() {
         let base = &app.client.settings.base_url;
         return see_other(&format!("{base}/app/developer?{}", query.unwrap_or_default()));
@@ -78,7 +78,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
             procedures,
         };
         let part = Part::of(timeline(&records), number, EVENTS);
-        // MedicationStatements are counted as on the page of medicines.
+        // MedicationStatements are included, so that the number is the same as on the page of medicines.
         let current = medicines(&[&orders[..], statements].concat(), &[]);
         let current = current.iter().filter(|one| one.is_current).count();
         let timeline = TimelinePage {

@@ -94,7 +94,7 @@ struct Kept {
 }
 
 impl Sessions {
-    /// Returns the session of a request's cookie, with its id.
+    /// Returns the session that a request's cookie names, with its id.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<(String, Session)> {
         let name = name(headers)?;
         let session = self.lock().sessions.get(&name).cloned()?;

@@ -117,13 +117,13 @@ pub(super) async fn end(State(app): State<Arc<App>>, headers: HeaderMap, body: B
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     let id = form.text("id");
-    // The id becomes part of an address, so other characters are refused.
+    // The id becomes part of an address. So other characters than letters, digits and hyphens are refused.
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return failed("There is no such link.");
     }
     match app.client.end_link(&connection.access_token, id).await {
         Ok(answer) => {
-            // A link that is already revoked is not an error.
+            // If the link is already revoked, the service answers 404. This is not an error here.
             let is_over = matches!(answer.status, 204 | 404);
             app.sessions.change(&name, |session| {
                 session.problem = (!is_over).then(|| refusal(&answer));

@@ -1,5 +1,5 @@
-//! Coverage: the insurance of a person over time. In a family, the policy of the head of the household covers the
-//! others.
+//! Coverage: the insurance of a person over time. In a family, the policy of the head of the household also covers the
+//! other members.
 
 use super::super::clinical::codes::{Code, copay_type, coverage_class, identifier_type, relationship};
 use super::super::output::datatypes::{Link, link};

@@ -1,5 +1,5 @@
-//! Writes the FHIR data types that many resources share. In an `Object` they are properties called `name`, in a `List`
-//! items.
+//! Writes the FHIR data types that many resources share. In an `Object`, such a value is the property `name`. In a
+//! `List`, it is an item.
 
 use std::fmt::Display;
 

@@ -207,8 +207,8 @@ fn names(list: &mut List<'_>, profile: &Profile) {
     }
 }
 
-/// Writes the birth date. Most are days. Some are only a month or a year, some also have a time, and a few are
-/// unknown.
+/// Writes the birth date. Most birth dates are days. Some are only a month or a year, some also have a time, and a few
+/// are unknown.
 fn birth(o: &mut Object<'_>, profile: &Profile, precision: u64) {
     match precision {
         0..=2 => o.text("birthDate", Text::Year(profile.birth)),

@@ -43,7 +43,7 @@ pub(in crate::sandbox) fn outcome(status: StatusCode, code: IssueType, text: imp
     fhir(status, OperationOutcome::new(Issue::error(code, text)).to_json())
 }
 
-/// Returns the response to a missing or invalid access token. `came` says that the request had one.
+/// Returns the response to a missing or invalid access token. `came` is true if the request had a token.
 pub(in crate::sandbox) fn unauthorized(came: bool) -> Response {
     let text = if came {
         "the access token is unknown or expired"

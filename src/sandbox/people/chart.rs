@@ -53,9 +53,9 @@ pub(in crate::sandbox) struct Visit {
     pub(in crate::sandbox) end: Moment,
     /// The index of the district in [`Chart::care`].
     pub(in crate::sandbox) place: usize,
-    /// The index of the practitioner in that district.
+    /// The index of the practitioner in the district `place`.
     pub(in crate::sandbox) practitioner: usize,
-    /// The index of the site in that district.
+    /// The index of the site in the district `place`.
     pub(in crate::sandbox) site: usize,
     pub(in crate::sandbox) reasons: Vec<Reason>,
 }
@@ -89,7 +89,7 @@ impl<'a> Chart<'a> {
         &laboratories[(self.profile.district % laboratories.len() as u64) as usize]
     }
 
-    /// Returns the coverage at a moment, or the first one if none covers it.
+    /// Returns the coverage at a moment. If none covers this moment, returns the first coverage.
     pub(in crate::sandbox) fn insurance(&self, at: Moment) -> Insurance {
         let covering = self
             .insurances

@@ -1,5 +1,5 @@
 //! Random numbers that are the same on every machine. Each entity has its own stream, which depends on the seed, the
-//! kind of entity and its index. So a person does not depend on the people before.
+//! kind of entity and its index. So the numbers of a person do not depend on other people.
 //!
 //! All computation is integer arithmetic, because floating-point functions differ between platforms in the last digits.
 

@@ -27,7 +27,7 @@ pub(in crate::sandbox) struct Organization {
 pub(in crate::sandbox) struct Plan {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) name: &'static str,
-    /// The code in the list of insurance plan types.
+    /// The code of the plan's type in R4's list of insurance plan types.
     pub(in crate::sandbox) kind: &'static str,
 }
 
@@ -117,7 +117,7 @@ pub(in crate::sandbox) enum Specialty {
     Nursing,
 }
 
-/// The number of practitioners of each specialty in a district, and the code of the specialty.
+/// For each specialty: the number of its practitioners in a district, and its code.
 const STAFF: &[(Specialty, usize, Code)] = &[
     (
         Specialty::Family,
@@ -158,7 +158,7 @@ const STAFF: &[(Specialty, usize, Code)] = &[
     (Specialty::Nursing, 3, taxonomy("363L00000X", "Nurse Practitioner")),
 ];
 
-/// A practitioner with the PractitionerRole.
+/// A practitioner. `role` is the id of the practitioner's PractitionerRole.
 pub(in crate::sandbox) struct Practitioner {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) role: Uuid,

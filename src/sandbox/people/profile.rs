@@ -9,8 +9,8 @@ use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, PLANS, SENIOR};
 use super::names;
 
-/// For each of ten consecutive people, the place of the head of their household among the ten. The head comes first,
-/// so a population of any size contains the heads that its people refer to.
+/// For each of ten consecutive people: the position, among these ten, of the head of the person's household. The head
+/// comes before the other members. So a population of any size contains the heads that its people refer to.
 const HOUSEHOLDS: [u64; 10] = [0, 1, 1, 3, 4, 4, 4, 4, 8, 8];
 
 /// How often a person has visits.
@@ -39,7 +39,7 @@ pub(in crate::sandbox) struct Profile {
     pub(in crate::sandbox) given: &'static str,
     pub(in crate::sandbox) middle: Option<&'static str>,
     pub(in crate::sandbox) family: &'static str,
-    /// The family name before marriage, if it was another.
+    /// The family name before marriage, if it differs from `family`.
     pub(in crate::sandbox) maiden: Option<&'static str>,
     pub(in crate::sandbox) birth: Moment,
     pub(in crate::sandbox) death: Option<Moment>,
@@ -47,7 +47,7 @@ pub(in crate::sandbox) struct Profile {
     pub(in crate::sandbox) line: String,
     pub(in crate::sandbox) postal_code: String,
     pub(in crate::sandbox) phone: String,
-    /// The index of the race in a table of `patient`. `language` is an index, too.
+    /// The index of the race in `RACES` of the file `patient`. `language` is an index in `LANGUAGES` of this file.
     pub(in crate::sandbox) race: usize,
     pub(in crate::sandbox) language: usize,
     pub(in crate::sandbox) hispanic: bool,
@@ -101,7 +101,7 @@ impl Profile {
         let age = match &head {
             Some(head) if spouse => (head.birth.years_until(PRESENT) + dice.near(0, 8)).max(20),
             Some(_) => dice.between(0, 20),
-            // The head of a family with children has a suitable age.
+            // This person is the head of a family with children, so the age must fit the children's ages.
             None if place == 4 => dice.between(28, 55),
             None => dice.near(50, 45).clamp(19, 95),
         };

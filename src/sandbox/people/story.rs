@@ -16,7 +16,7 @@ use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, Specialty};
 use super::profile::{Burden, Profile};
 
-/// The time before the person's end for which visits are recorded.
+/// Visits are recorded for this period before [`Profile::end`].
 const REACH: i64 = 10 * YEAR;
 
 /// Writes a person's whole record.
@@ -77,7 +77,7 @@ fn visits(chart: &mut Chart<'_>) -> Vec<Visit> {
         Burden::Regular => (17, 40),
         Burden::Heavy => (42, 90),
     };
-    // A young child has had fewer visits, in proportion to its age.
+    // `span` is shorter than `REACH` for a young child. So the child gets fewer visits, in proportion to its age.
     let many = (chart.dice.between(low, high) * span / REACH).max(2);
     let mut starts: Vec<i64> = (0..many).map(|_| chart.dice.below(span as u64) as i64).collect();
     starts.sort_unstable();

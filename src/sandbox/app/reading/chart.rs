@@ -54,7 +54,7 @@ impl Chart {
         });
         let days = (last.day - first.day).num_days() as f64;
         let across = |at: usize, point: &Point| {
-            // If all values are of one day, the dots are spaced evenly.
+            // If all values are from the same day, the dots are spaced evenly.
             let share = if days > 0.0 {
                 (point.day - first.day).num_days() as f64 / days
             } else {

@@ -1,5 +1,5 @@
-//! Describes a prescription, a visit or a plan for people: a title, facts, and the claim that a generated one was made
-//! from.
+//! Describes a prescription, a visit or a plan for people: a title, facts, and, if the resource was generated, the
+//! claim from which it was made.
 
 use serde_json::Value;
 

@@ -15,9 +15,9 @@ pub(in crate::sandbox::app) struct Medicine {
     pub(in crate::sandbox::app) is_current: bool,
     /// The dosage text of the newest record that has one.
     pub(in crate::sandbox::app) directions: Option<String>,
-    /// The number of MedicationRequests and MedicationStatements.
+    /// The number of the medicine's MedicationRequests and MedicationStatements.
     pub(in crate::sandbox::app) orders: usize,
-    /// The first and the last date of these records, as FHIR writes it.
+    /// The date of the first record, as FHIR writes it. `last` is the date of the last record.
     pub(in crate::sandbox::app) first: Option<String>,
     pub(in crate::sandbox::app) last: Option<String>,
     /// The prescriber, from the newest record that names one.
@@ -29,8 +29,8 @@ pub(in crate::sandbox::app) struct Medicine {
 }
 
 impl Medicine {
-    /// Formats when the medicine was prescribed: "since" a day if it is current, or else from one day to another.
-    /// `None` if no date is known.
+    /// Formats when the medicine was prescribed. For a current medicine, the text is "since" and the first day. For an
+    /// earlier one, it has the first and the last day. `None` if no date is known.
     pub(in crate::sandbox::app) fn period(&self) -> Option<String> {
         let (first, last) = (self.first.as_deref()?, self.last.as_deref()?);
         let (first, last) = (said_day(first), said_day(last));
@@ -66,7 +66,7 @@ impl Medicine {
 }
 
 /// Groups MedicationRequests and MedicationStatements by the name of the medication, and adds the date of the last
-/// MedicationDispense. Current medicines come first, then earlier ones. In both groups the newest come first.
+/// MedicationDispense. Current medicines come first, then earlier ones. Both groups begin with the newest medicine.
 pub(in crate::sandbox::app) fn medicines(orders: &[Value], dispenses: &[Value]) -> Vec<Medicine> {
     let mut all: BTreeMap<String, Medicine> = BTreeMap::new();
     for order in orders {
@@ -98,7 +98,8 @@ pub(in crate::sandbox::app) fn medicines(orders: &[Value], dispenses: &[Value]) 
     all
 }
 
-/// Returns the name of the medication: that of its code, or of a contained Medication, or of a reference.
+/// Returns the name of the medication. It comes from the code, or else from the contained Medication, or else from the
+/// reference.
 pub(in crate::sandbox::app) fn title_of(resource: &Value) -> Option<String> {
     let referred = &resource["medicationReference"];
     let contained = referred["reference"].as_str().and_then(|name| name.strip_prefix('#'));

@@ -4,7 +4,7 @@
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Part<T> {
     pub(in crate::sandbox::app) shown: Vec<T>,
-    /// The number of the page before. `after` is that of the page after.
+    /// The number of the page before this page. `after` is the number of the page after it.
     pub(in crate::sandbox::app) before: Option<usize>,
     pub(in crate::sandbox::app) after: Option<usize>,
     /// The number of entries in the whole list.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::chart::{Chart, Point};
 use super::text::{concept, iso_day, list, moment, said_day, said_number, said_unit, shortened};
 
-/// The maximum number of values of a series that are listed and drawn. The newest are taken.
+/// The maximum number of values of a series that are listed and drawn. Only the newest values are.
 const MAX_READINGS: usize = 12;
 /// Statuses of Observations whose values are not shown.
 const UNSEEN: [&str; 3] = ["cancelled", "entered-in-error", "registered"];
@@ -22,7 +22,8 @@ pub(in crate::sandbox::app) struct Reading {
     pub(in crate::sandbox::app) when: String,
     pub(in crate::sandbox::app) text: String,
     pub(in crate::sandbox::app) number: Option<f64>,
-    /// How the value differs from the normal range. `None` if it does not differ, or if this is not known.
+    /// How the value differs from the normal range. `None` if it does not differ, or if it is not known whether it
+    /// does.
     pub(in crate::sandbox::app) flag: Option<&'static str>,
     /// Type and id of the Observation, such as `Observation/1`.
     pub(in crate::sandbox::app) name: String,
@@ -149,8 +150,8 @@ fn value_of(part: &Value, title: String, at: &str, observation: &Value) -> Optio
     })
 }
 
-/// Returns how the laboratory interpreted a value: `Some(None)` as normal. `None` if the interpretation is missing or
-/// unknown.
+/// Returns how the laboratory interpreted a value. `Some(None)` means that the value is normal. `None` means that the
+/// interpretation is missing or unknown.
 fn interpreted(part: &Value) -> Option<Option<&'static str>> {
     let codings = list(&part["interpretation"]).flat_map(|one| list(&one["coding"]));
     codings

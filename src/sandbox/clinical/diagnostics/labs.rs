@@ -1,5 +1,5 @@
-//! Laboratory panels: an Observation for each analyte, an Observation of the panel that lists these as members, and a
-//! DiagnosticReport.
+//! Laboratory panels. A panel has an Observation for each analyte, an Observation that lists these Observations as
+//! members, and a DiagnosticReport.
 
 use super::super::super::output::datatypes::Unit;
 use super::super::super::output::json::decimal;
@@ -9,7 +9,8 @@ use super::super::codes::{Code, data_absent, loinc, observation_category, snomed
 use super::observations::{self, Draft, Range, Value, When};
 use super::reports;
 
-/// A measured substance. The bounds of its normal range are integers in units of the last of `scale` decimal places.
+/// A measured substance. `low` and `high` are the bounds of its normal range, without the decimal point. If `scale` is
+/// 1, 42 means 4.2.
 struct Analyte {
     code: Code,
     unit: Unit,

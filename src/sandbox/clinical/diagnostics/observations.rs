@@ -30,7 +30,7 @@ pub(in crate::sandbox) enum When {
     Hours(Moment, i64),
 }
 
-/// The normal range, in units of the last decimal place of the value.
+/// The bounds of the normal range, in units of the last decimal place of the value.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Range {
     pub(in crate::sandbox) low: i64,
@@ -131,8 +131,8 @@ fn effective(o: &mut Object<'_>, when: When, zone: Zone) {
     }
 }
 
-/// Writes the value and its interpretation. `range` writes the reference range, because other elements come between
-/// them.
+/// Writes the value and its interpretation, but not the reference range. In R4's order, other elements come before the
+/// reference range, so `range` writes it later.
 fn value(o: &mut Object<'_>, value: Value<'_>, range: Option<Range>) {
     match value {
         Value::None => {}

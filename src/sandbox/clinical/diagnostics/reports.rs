@@ -24,7 +24,7 @@ pub(in crate::sandbox) fn laboratory(chart: &mut Chart<'_>, visit: &Visit, code:
         o.text("effectiveDateTime", Text::Second(visit.start, zone))
             .text("issued", Text::Instant(visit.end.after(5 * HOUR)));
         o.links("performer", laboratory.link());
-        // Half of the reports refer to the panel, the others to each of its members.
+        // Half of the reports refer to the panel. The other half refer to each member of the panel.
         o.list("result", |l| {
             if whole {
                 l.link(link("Observation", panel));

@@ -31,7 +31,8 @@ const ARMS: &[Code] = &[
 ];
 /// 2021-02-01: the first day of COVID-19 vaccinations in the population.
 const COVID_BEGAN: Moment = Moment(1_612_137_600);
-/// The time before the person's end for which influenza and tetanus vaccinations are recorded.
+/// Influenza and tetanus vaccinations are recorded only if they lie at most this long before `Profile::end`, the last
+/// moment with events.
 const REACH: i64 = 10 * YEAR;
 
 /// Writes all of a person's immunizations.

@@ -15,7 +15,8 @@ use super::drugs::{self, DRUGS, Drug};
 
 const BY_MOUTH: Code = snomed("26643006", "Oral route");
 
-/// The time before the person's end for which the drugs of chronic conditions are recorded.
+/// Prescriptions for chronic conditions are recorded only if they lie at most this long before `Profile::end`, the last
+/// moment with events.
 const REFILLS: i64 = 3 * YEAR;
 
 /// A prescription to write.

@@ -6,8 +6,8 @@ use super::super::codes::{Code, icd10, snomed};
 pub(in crate::sandbox) struct Chronic {
     pub(in crate::sandbox) icd: Code,
     pub(in crate::sandbox) snomed: Code,
-    /// The probability, in thousandths, of having the condition at 40 years above `from_age`. It grows linearly with
-    /// age.
+    /// The probability of having the condition at the age of `from_age` + 40 years, in thousandths. The probability
+    /// grows linearly with age, up to the age of 80, and is at most 700.
     pub(in crate::sandbox) per_mille: u64,
     pub(in crate::sandbox) from_age: i64,
     pub(in crate::sandbox) raises_pressure: bool,

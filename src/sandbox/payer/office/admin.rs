@@ -85,7 +85,7 @@ pub(in crate::sandbox::payer) async fn knobs(
     }
 }
 
-/// Sets some knobs of one organization, or of `all`.
+/// Sets some knobs of one organization. The organization `all` means all of them.
 pub(in crate::sandbox::payer) async fn turn(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -237,8 +237,8 @@ pub(in crate::sandbox::payer) async fn remove(
     answer(StatusCode::OK, &json!({"record": reference}))
 }
 
-/// Returns the organization, the parsed body, and the person that `user` or `patient` in the body identifies. The
-/// error is `None` if there is no such organization with records, or the description of a fault in the body.
+/// Returns the organization, the parsed body, and the person that `user` or `patient` in the body identifies. The error
+/// is `None` if no organization with records has this name. Otherwise it describes what is wrong in the body.
 fn about<'w>(
     world: &'w World,
     organization: &str,

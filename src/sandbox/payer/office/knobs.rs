@@ -1,5 +1,5 @@
-//! Settings, called knobs, with which a test makes an organization misbehave. No misbehaviour is random: some occur at
-//! every n-th request, the others always.
+//! Settings, called knobs, with which a test makes an organization misbehave. No misbehaviour is random. Some
+//! misbehaviours occur at every n-th request, the others always.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// All kinds of documents. A knob sets the size of `large`. A request for `missing` is answered by 404, and one for
-/// `forbidden` by 403.
+/// All kinds of documents. The knob `attachment_bytes` sets the size of `large`. A request for `missing` is answered by
+/// 404, and a request for `forbidden` by 403.
 pub(in crate::sandbox::payer) const KINDS: &[&str] =
     &["pdf", "text", "html", "rtf", "ccda", "large", "missing", "forbidden"];
 
@@ -21,18 +21,18 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub slow: u64,
     /// Every n-th FHIR request is answered by 429. 0 means none.
     pub throttle_every: u64,
-    /// The header `Retry-After` of these answers, in seconds.
+    /// The header `Retry-After` of the answers with 429, in seconds.
     pub retry_after: u64,
     /// Every n-th FHIR request is answered by `fail_status`. 0 means none.
     pub fail_every: u64,
-    /// The status of these failures.
+    /// The status of the failures that `fail_every` causes.
     pub fail_status: u16,
-    /// The OperationOutcome of these failures. `None` means the organization's own. `{token}` in it is replaced by the
-    /// request's access token.
+    /// The OperationOutcome of the failures that `fail_every` causes. `None` means the organization's own. `{token}` in
+    /// it is replaced by the request's access token.
     pub fail_outcome: Option<Value>,
     /// Every n-th page of search results is malformed. 0 means none.
     pub malformed_every: u64,
-    /// How such a page is malformed.
+    /// How the pages that `malformed_every` chooses are malformed.
     pub malformed: Malformed,
     /// The maximum number of resources on a page.
     pub page: u64,
@@ -50,15 +50,15 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub consent_error: String,
     /// No person has any records, and the record locator finds nobody here.
     pub no_records: bool,
-    /// Whether refresh tokens are granted. `None` means the organization's own setting.
+    /// Whether refresh tokens are granted. `None` means that the organization's own setting decides.
     pub refreshable: Option<bool>,
     /// Resource types that the consent page does not offer, so no grant includes them.
     pub withhold: Vec<String>,
-    /// The maximum `_count`. A larger one is answered by 400. 0 means no limit.
+    /// The maximum `_count`. A larger `_count` is answered by 400. 0 means no limit.
     pub max_count: u64,
     /// Any `_count` is answered by 400.
     pub refuse_count: bool,
-    /// The texts of errors of the FHIR API do not say the cause.
+    /// The errors of the FHIR API do not say the cause in their texts.
     pub silent: bool,
     /// Types that can be read but not searched.
     pub unsearchable: Vec<String>,
@@ -66,9 +66,10 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub unserved: Vec<String>,
     /// For each type, a parameter that searches must have. Searches without it are answered by 400.
     pub require: BTreeMap<String, String>,
-    /// Whether the CapabilityStatement declares these parameters in an extension, as US Core does.
+    /// Whether the CapabilityStatement declares the parameters of `require` in an extension, as US Core does.
     pub tell_required: bool,
-    /// For each type, the forbidden categories. Searches for them, or without a category, are answered by 403.
+    /// For each type, the forbidden categories. A search is answered by 403 if it has a forbidden category or no
+    /// category.
     pub forbid: BTreeMap<String, Vec<String>>,
     /// The form of `next` links.
     pub next: Next,
@@ -76,9 +77,9 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub no_patient: bool,
     /// The token response has an ID token whose `fhirUser` is the Patient.
     pub fhir_user: bool,
-    /// A search for Patients returns two.
+    /// A search for Patients returns two Patients.
     pub two_patients: bool,
-    /// The expected client secret. An empty string means the organization's own.
+    /// The expected client secret. An empty string means the usual one, `CLIENT_SECRET`.
     pub secret: String,
     /// How the client must send the secret.
     pub secret_by: SecretBy,
@@ -90,24 +91,25 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub statement_padding: usize,
     /// There is no CapabilityStatement.
     pub no_statement: bool,
-    /// Searches include Provenance if the client requests it, and Provenance cannot be searched by itself.
+    /// A search includes Provenance if the client requests it with `_revinclude`. Provenance cannot be searched by
+    /// itself.
     pub provenance_along: bool,
-    /// The status that refuses searches with `_revinclude`, although the CapabilityStatement lists it. 0 means that
-    /// they are answered.
+    /// The status with which searches with `_revinclude` are refused, although the CapabilityStatement lists
+    /// `_revinclude`. 0 means that these searches are answered.
     pub refuse_along: u16,
     /// Whether searches accept `_lastUpdated`.
     pub last_updated: bool,
     /// Types that the CapabilityStatement leaves out.
     pub unlisted: Vec<String>,
-    /// The status that refuses all searches. 0 means that they are answered.
+    /// The status with which all searches are refused. 0 means that searches are answered.
     pub refuse_searches: u16,
-    /// The token endpoint answers all requests with an HTML page and this status. 0 means never.
+    /// The token endpoint answers all requests with an HTML page and this status. 0 means that it works correctly.
     pub token_page: u16,
-    /// In the SMART configuration, the token endpoint has another host name of the same machine.
+    /// In the SMART configuration, the token endpoint has another host name, which leads to the same machine.
     pub token_elsewhere: bool,
     /// The kinds of documents that exist in addition to records, such as `pdf`, or `all`.
     pub attachments: Vec<String>,
-    /// The edition of the documents. It is part of their text and their version.
+    /// The edition of the documents. It is part of the documents' text and of their version.
     pub attachment_edition: u64,
     /// The size of the large document in bytes.
     pub attachment_bytes: u64,
@@ -128,7 +130,7 @@ pub(in crate::sandbox::payer) enum Next {
     Query,
     /// An absolute URL with `http` instead of `https`.
     Http,
-    /// An absolute URL with another host name of the same machine.
+    /// An absolute URL with another host name, which leads to the same machine.
     Host,
 }
 
@@ -145,7 +147,7 @@ pub(in crate::sandbox::payer) enum SecretBy {
     Body,
 }
 
-/// How a page is malformed.
+/// How a page of search results is malformed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::sandbox::payer) enum Malformed {
@@ -312,7 +314,7 @@ pub(in crate::sandbox::payer) struct Counts {
     max_at_once: AtomicU64,
 }
 
-/// A guard for a FHIR request. It counts as in flight until it is dropped.
+/// A guard for a FHIR request. The request counts as in flight until the guard is dropped.
 pub(in crate::sandbox::payer) struct InFlight<'c>(&'c Counts);
 
 impl Counts {

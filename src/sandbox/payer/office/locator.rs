@@ -39,7 +39,7 @@ pub(in crate::sandbox::payer) async fn search(
             verified.filter(|person| person.matches(&by)).collect()
         }
     };
-    // If several people match, none is found, so that people are not confused.
+    // If several people match, the answer is empty, so that nobody gets the records of another person.
     let [person] = people.as_slice() else {
         return answer::json(StatusCode::OK, &json!({"facilities": []}));
     };

@@ -153,8 +153,8 @@ impl Person {
         }
     }
 
-    /// Whether the person has these demographics. Names are compared without accents, case and punctuation, and the
-    /// rest exactly.
+    /// Whether the person has these demographics. Names are compared without accents, case and punctuation. The other
+    /// demographics must be equal.
     pub(in crate::sandbox::payer) fn matches(&self, by: &Demographics) -> bool {
         let agrees = |given: &Option<String>, own: &str| given.as_deref().is_none_or(|given| given.trim() == own);
         folded(&by.given) == folded(&self.given)

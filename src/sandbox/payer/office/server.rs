@@ -99,7 +99,8 @@ impl Sandbox {
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
-        // A page is one write, so its last bytes should not wait for an acknowledgement of the bytes before.
+        // A page is one write. With `nodelay`, its last bytes do not wait until the client has acknowledged the bytes
+        // before.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });

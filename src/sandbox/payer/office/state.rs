@@ -73,7 +73,7 @@ impl Office {
         change(&mut changes.additions)
     }
 
-    /// Registers a redirect URI. A request must have exactly this text.
+    /// Registers a redirect URI. The redirect URI of a request must be exactly this text.
     pub(in crate::sandbox::payer) fn register(&self, redirect_uri: String) {
         let mut registered = locked(&self.redirect_uris);
         if !registered.contains(&redirect_uri) {

@@ -89,8 +89,8 @@ impl World {
             .filter(|office| office.organization.kind != Kind::Identity)
     }
 
-    /// Sets knobs of one organization, or of `all`. Returns the new knobs, of the last organization for `all`. `None`
-    /// if there is no such organization.
+    /// Sets knobs of one organization, or of `all`. Returns the organization's new knobs. For `all`, these are the
+    /// knobs of the last organization. `None` if there is no such organization.
     pub(in crate::sandbox::payer) fn turn(
         &self,
         organization: &str,

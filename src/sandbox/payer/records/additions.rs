@@ -102,7 +102,7 @@ fn revised(row: &Row, times: u64) -> Row {
         let text = resource.get(name).map(|value| value.get());
         text.and_then(|text| serde_json::from_str::<Value>(text).ok())
     };
-    // `lastUpdated` is one second after the population's present for each change.
+    // `lastUpdated` begins at the population's present. Each change adds one second.
     let moment = PRESENT.after(i64::try_from(times).unwrap_or_default());
     let mut meta = property("meta").filter(Value::is_object).unwrap_or_else(|| json!({}));
     meta["lastUpdated"] = Text::Instant(moment).to_string().into();

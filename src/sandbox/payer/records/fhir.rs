@@ -167,7 +167,7 @@ pub(in crate::sandbox::payer) async fn nothing() -> Response {
 
 /// The reason why a request fails.
 enum Fault {
-    /// The access token is missing, or not valid. `came` says that the request had an `Authorization` header.
+    /// The access token is missing, or not valid. `came` is true if the request had an `Authorization` header.
     Token {
         came: bool,
     },

@@ -88,7 +88,7 @@ impl Holding {
     }
 }
 
-/// Whether the organization has a resource by itself, and not only because another one refers to it. Each visit
+/// Whether the organization has a resource by itself, and not only because another resource refers to it. Each visit
 /// belongs to one of the facilities that have seen the person. Resources without a visit belong to all of these
 /// facilities.
 fn holds(organization: &Organization, seen_at: Option<(u64, u64)>, row: &Row) -> bool {

@@ -162,8 +162,8 @@ impl<T> Default for Expiring<T> {
 impl<T> Expiring<T> {
     fn insert(&mut self, thing: T, lasts: Duration) -> String {
         let now = Instant::now();
-        // Drops expired entries only when the size has reached a power of two from 1024 on, so that this costs little
-        // on average.
+        // Drops expired entries, but not at each call, because this takes time. It happens only when the number of
+        // entries is a power of two from 1024 on.
         if self.0.len() >= 1024 && self.0.len().is_power_of_two() {
             self.0.retain(|_, (until, _)| *until > now);
         }

@@ -39,8 +39,8 @@ impl IdentityKey {
         let pair = self.pair()?;
         let mut validation = Validation::new(Algorithm::RS256);
         validation.set_issuer(&[issuer]);
-        // The audience is not checked. Any client may present the token, because the exchange trusts the identity
-        // provider.
+        // The audience is not checked. Any client may present the token to the record locator or to a facility, because
+        // these trust the identity provider.
         validation.validate_aud = false;
         validation.leeway = 0;
         let token = jsonwebtoken::decode::<Value>(token, &pair.public, &validation).ok()?;

@@ -120,7 +120,7 @@ impl Requested {
 }
 
 impl Granted {
-    /// Returns the grant for all types. Facilities give it, because no person chooses types there.
+    /// Returns the grant for all types. Facilities issue this grant, because no person chooses types there.
     pub(in crate::sandbox::payer) fn whole(organization: &Organization) -> Granted {
         Requested::parse("launch/patient patient/*.read").granted(organization, &organization.personal(), false)
     }

@@ -1,5 +1,5 @@
-//! The token endpoint. It accepts authorization codes and refresh tokens, and at facilities assertions or client
-//! credentials without a login.
+//! The token endpoint. It accepts authorization codes and refresh tokens. Nobody logs in at facilities, so there it
+//! accepts assertions and client credentials instead.
 
 use std::sync::Arc;
 
