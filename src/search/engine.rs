@@ -52,8 +52,8 @@ impl Engine {
     }
 
     /// Makes every search a plan that evaluates each criterion on each row of its scope. The plan ignores statistics,
-    /// dictionaries and the patients that a query names, so it is slow. Tests compare the results of the faster ways
-    /// with it.
+    /// dictionaries and the patients that a query names, so it is slow. Tests compare its results with the results of
+    /// the faster ways to search.
     pub fn without_shortcuts(self) -> Engine {
         Engine {
             sessions: self.sessions.without_pushdown(),

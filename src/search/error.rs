@@ -62,7 +62,7 @@ pub enum SearchError {
     Chain {
         /// The parameter.
         parameter: String,
-        /// Its search type.
+        /// The parameter's search type.
         parameter_type: &'static str,
     },
     /// An operator of `_filter` that has no meaning for the parameter's type (400).
@@ -98,7 +98,7 @@ pub enum SearchError {
         parameter: String,
         /// The name of the counted things, such as `values`.
         what: &'static str,
-        /// Their maximum number.
+        /// The maximum number of the counted things.
         max: usize,
     },
     /// A condition on other resources leads to more resources than a search may hold in memory (422).
@@ -144,7 +144,7 @@ pub enum SearchError {
     Stored(String),
 }
 
-/// The parameters of all types that R4 does not define by SearchParameter resources.
+/// The parameters that every type has, but that R4 does not define by SearchParameter resources.
 const RESULT: [&str; 11] = [
     "_count",
     "_elements",
@@ -170,7 +170,8 @@ fn meant(parameter: &str, resource: &str) -> String {
     did_you_mean(name, own.map(|parameter| parameter.code.as_ref()).chain(RESULT))
 }
 
-/// Returns a suggestion for a modifier that parameters of the type do not take. Empty if no modifier is similar.
+/// Returns a suggestion for a modifier that parameters of type `parameter_type` do not take. Empty if no modifier is
+/// similar.
 fn meant_modifier(parameter: &str, modifier: &str, parameter_type: &str) -> String {
     let types = facts().resources().map(|type_id| facts().get(type_id).name);
     match parameter_type {

@@ -48,7 +48,7 @@ pub(in crate::search) struct Answer<'a> {
     pub(in crate::search) more: bool,
     /// Whether the page has fewer matches because their includes would exceed the limits of one answer.
     pub(in crate::search) shortened: bool,
-    /// How many matches the page leaves out at its beginning.
+    /// How many matches a page that was found backwards leaves out at its beginning, because they would exceed a limit.
     pub(in crate::search) left_out: usize,
 }
 
@@ -93,8 +93,8 @@ impl Answer<'_> {
             matches: matches.len(),
             more: self.more,
             included: query.included,
-            // If further includes of this page follow, the `next` link continues them, before it goes on to further
-            // matches.
+            // If the page has further includes, the `next` link leads to these includes. Further matches come only
+            // after all includes of this page.
             more_included: included.is_full().then(|| query.included + included.len()),
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
             first: PageToken {

@@ -47,8 +47,8 @@ impl Engine {
     }
 }
 
-/// Reads the rows at the first locators, at most `count` of them. Returns the number of these locators and the rows. If
-/// the rows exceed `max_bytes`, it reads fewer of them, but at least one.
+/// Reads the rows at the first `count` locators. If these rows exceed `max_bytes`, reads fewer rows, but at least one.
+/// Returns the number of locators that were read, and the rows.
 pub(in crate::search) async fn some(
     table: &ScopedTable,
     places: &[Locator],

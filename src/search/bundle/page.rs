@@ -1,4 +1,5 @@
-//! Writes a page as a searchset Bundle. The stored bytes of each resource are copied between the bytes of its entry.
+//! Writes a page as a searchset Bundle. The stored bytes of each resource are copied into its entry. They are parsed
+//! only if a part of the resource is requested.
 
 use bytes::Bytes;
 

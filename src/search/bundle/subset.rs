@@ -50,7 +50,8 @@ impl Subset {
     }
 
     /// Reads a value of `_elements`. A name that is no element of the type is an error, unless `known_elsewhere` is
-    /// set. A search over several types sets it, because it has checked the names against all of these types.
+    /// set. A search over several types sets `known_elsewhere`, because it has already checked that each name is an
+    /// element of at least one of these types.
     pub(in crate::search) fn take_elements(
         &mut self,
         type_id: TypeId,

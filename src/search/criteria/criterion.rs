@@ -58,11 +58,11 @@ pub(in crate::search) enum Condition {
         /// The condition on the words.
         words: Arc<Words>,
     },
-    /// All of these must hold.
+    /// All of these criteria must hold.
     All(Vec<Criterion>),
-    /// At least one of these must hold.
+    /// At least one of these criteria must hold.
     Any(Vec<Criterion>),
-    /// This must not hold.
+    /// This criterion must not hold.
     Not(Box<Criterion>),
     /// The criterion must hold for one item of an element.
     Item {
@@ -71,7 +71,8 @@ pub(in crate::search) enum Condition {
         /// The condition on each item. Its programs are evaluated on the items.
         holds: Box<Criterion>,
     },
-    /// The row may contain a resource of this type: the text of its contained resources has the type's name.
+    /// The row may contain a resource of this type, because the text of the row's contained resources has the type's
+    /// name.
     Holds(TypeId),
     /// A reference leads to a resource that the row contains, and this resource meets the condition of its type.
     Inside {
@@ -144,20 +145,21 @@ pub(in crate::search) enum Join {
         /// The parameter `_id` of the rows' type.
         ids: Arc<Compiled>,
     },
-    /// `_list`: one of these Lists has the row as an entry.
+    /// `_list`: the row is an entry of one of the Lists in `lists`.
     List {
         /// The ids of the Lists.
         lists: Vec<String>,
         /// The parameter `_id` of the rows' type.
         ids: Arc<Compiled>,
     },
-    /// `:below` or `:above`: a reference leads to one of these resources, or to one below or above it in the hierarchy.
+    /// `:below` or `:above`: a reference leads to a resource in `from`, or to a resource below or above it in the
+    /// hierarchy.
     Hierarchy {
         /// The reference parameter, compiled to yield targets.
         compiled: Arc<Compiled>,
         /// The types and ids of the resources at which the hierarchy starts.
         from: Vec<(TypeId, String)>,
-        /// For each of these types, the parameter that leads from a resource to its parent.
+        /// For each type in `from`: the parameter that leads from a resource to its parent.
         parents: Vec<(TypeId, Arc<Compiled>)>,
         /// Whether the modifier is `:below`. If not, it is `:above`.
         below: bool,

@@ -1,7 +1,7 @@
 //! Decides which rows of a batch match a query's criteria.
 //!
 //! The plan of a search over many people calls this file inside the scan. A search over one person calls it for that
-//! person's columns. So a criterion means the same in both.
+//! person's columns. So a criterion means the same in both searches.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -31,8 +31,8 @@ pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) ->
     all(criteria, batch, true)
 }
 
-/// Decides for each row whether all criteria hold. Unlike `matches`, it runs the programs of all parameters, even of
-/// those with plain columns.
+/// Decides for each row whether all criteria hold. Unlike `matches`, it runs the program of every parameter, even if
+/// the parameter's values are in plain columns.
 pub(in crate::search) fn matches_by_programs(
     criteria: &[Criterion],
     batch: &RecordBatch,
@@ -323,7 +323,8 @@ fn without_markup(html: &str) -> String {
     out
 }
 
-/// Appends the words of all strings in a JSON value, in order. A narrative counts only with its visible text.
+/// Appends the words of all strings in a JSON value, in order. Of a narrative, appends only the words of the visible
+/// text, without the markup.
 fn texts(value: Value<'_>, words: &mut Vec<String>) {
     if value.is_object() {
         value.entries().for_each(|(_, value)| texts(value, words));

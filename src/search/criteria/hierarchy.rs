@@ -1,5 +1,5 @@
-//! `:below` and `:above` of references: a resource with its descendants or ancestors. They apply to types whose
-//! resources refer to their parent (R4 search, 3.1.1.4.5: "Location", "Organization" and the like).
+//! `:below` and `:above` of references: a resource with its descendants or ancestors. The modifiers apply to types
+//! whose resources refer to their parents (R4 search, 3.1.1.4.5: "Location", "Organization" and the like).
 
 use super::super::SearchError;
 use super::super::parameters::parameter::Reading;

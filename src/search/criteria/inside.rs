@@ -81,7 +81,7 @@ pub(in crate::search) fn mark_led_to(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Pushed {
     There,
-    /// The resource does not fit into the batch of the earlier ones.
+    /// The resource does not fit into the current batch. The batch must be finished first.
     NoRoom,
     /// The resource cannot be converted to columns.
     Refused,

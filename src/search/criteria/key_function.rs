@@ -24,8 +24,8 @@ use crate::lake::scan::{Order, Reach};
 pub(in crate::search) fn expression(key: &SortKey, schema: &Schema) -> Expr {
     let fields = schema.fields().iter().map(|field| field.name().as_str());
     let mut columns: Vec<&str> = fields.filter(|column| key.reads(column)).collect();
-    // DataFusion may evaluate a function without arguments only once, as a constant. So if none of the key's columns
-    // exist, `id` is the argument.
+    // DataFusion may evaluate a function without arguments as a constant, one time for all rows. So if none of the
+    // key's columns exist, `id` is the argument.
     if columns.is_empty() {
         columns.push("id");
     }

@@ -47,7 +47,8 @@ impl Plain {
         done
     }
 
-    /// Reads all places with `of`. Returns those columns that exist, or `None` if one of the places is undecided.
+    /// Reads the columns of all places with `of`. Returns those columns that exist. Returns `None` if this file cannot
+    /// decide the test on one of the places.
     fn columns<T>(
         &self,
         batch: &RecordBatch,

@@ -27,8 +27,8 @@ pub(in crate::search) struct Asked {
     pub(in crate::search) filed: Option<Filed>,
 }
 
-/// Returns a predicate for each criterion of a query. Without `pushdown`, each evaluates the programs of its criterion
-/// on every row, and tells the scan no necessary condition.
+/// Returns a predicate for each criterion of a query. Without `pushdown`, each predicate evaluates the programs of its
+/// criterion on every row, and gives the scan no necessary condition.
 pub(in crate::search) fn of(query: &Query, pushdown: bool) -> Vec<Arc<dyn Predicate>> {
     let criteria = query.criteria.iter();
     criteria.map(|criterion| one(query, criterion, pushdown)).collect()

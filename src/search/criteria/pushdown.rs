@@ -1,9 +1,9 @@
 //! Pushes a criterion down to the scan as a [`Necessary`] condition. It has exact conditions on the texts of items,
 //! which the scan decides on dictionary codes, and conditions that statistics can refute.
 //!
-//! Both need the columns from which the parameter's values come. An exact condition also needs a program that yields
-//! all values of these columns, or all references in them to one type. Criteria without either condition are evaluated
-//! row by row.
+//! Both kinds of conditions need the columns from which the parameter's values come. An exact condition also needs a
+//! program that yields all values of these columns, or all references in them to one type. A criterion with neither
+//! kind of condition is evaluated row by row.
 
 use std::sync::Arc;
 
@@ -107,8 +107,8 @@ fn item_match(
     })
 }
 
-/// Returns the leaves of an item that a matcher of this kind compares. An empty name is the item itself. Returns `None`
-/// if the scan cannot decide such a matcher on such an item.
+/// Returns the names of the item's leaves that the matcher compares. An empty name means the item itself. Returns
+/// `None` if the scan cannot decide this kind of matcher on this type of item.
 fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'static str]> {
     let type_def = facts().get(origin.item_type.fhir()?);
     match (matcher, type_def.name) {
@@ -170,8 +170,8 @@ fn leaf_tests(compiled: &Compiled, origin: Origin<'_>, matcher: &Matcher) -> Opt
     }
 }
 
-/// Returns the target type that a reference must have, or `None` inside for any type. Returns `None` if more than type
-/// and id decide the match.
+/// Returns the target type that a reference must have: `Some(None)` means that any type matches. Returns `None` if type
+/// and id alone do not decide the match.
 fn pointed(selection: Selection, asked: Option<TypeId>) -> Option<Option<TypeId>> {
     match (selection, asked) {
         (Selection::All, asked) => Some(asked),
@@ -278,7 +278,7 @@ fn numbers(matchers: &[Matcher]) -> Option<Vec<&NumberValue>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// The maximum number of separate ranges. More numbers become one range.
+/// The maximum number of separate ranges. If there are more numbers, one range covers all of them.
 const FEW_NUMBERS: usize = 8;
 
 /// Returns the condition that a value of the parameter may match one of these numbers. Units are not compared. Returns
@@ -313,8 +313,8 @@ fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> 
             "decimal" => any.extend(within(format!("{path}{NUMBER}"), 1)),
             "integer" | "positiveInt" | "unsignedInt" => any.extend(within(path.to_owned(), ONE)),
             "Money" => any.extend(within(format!("{path}.value{NUMBER}"), 1)),
-            // A quantity with a comparator stands for all numbers above or below its own number, so the number's range
-            // does not decide it.
+            // A quantity with a comparator stands for all numbers above or below its own number. So a quantity may
+            // match if its number is in a range, or if it has a comparator.
             "Quantity" | "Age" | "Count" | "Distance" | "Duration" => {
                 any.extend(within(format!("{path}.value{NUMBER}"), 1));
                 any.extend(present(path, &["comparator"]));
@@ -327,8 +327,8 @@ fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> 
     Some(Prune::Or(any))
 }
 
-/// Returns, for each of these leaves below `path`, the condition that it has any value. Nothing more is required of
-/// such a leaf: a Period, for example, is open at a missing bound.
+/// Returns, for each of these leaves below `path`, the condition that the leaf has any value. The condition does not
+/// limit this value. For example, a Period without an end covers all times after its start, so no start refutes a date.
 fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
     leaves
         .iter()

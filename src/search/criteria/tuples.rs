@@ -25,14 +25,14 @@ pub(in crate::search) struct TupleSet {
 enum Group {
     /// The composite has one other component, with this index. At least one of the matchers must match it.
     One(usize, Vec<Matcher>),
-    /// The composite has several other components. One alternative must match all of them. Its matcher for the token is
-    /// skipped.
+    /// The composite has several other components. The matchers of at least one alternative must match all of these
+    /// components. The matcher for the token is skipped, because the group has the token.
     Several(Vec<Vec<Matcher>>),
 }
 
 impl TupleSet {
-    /// Groups the alternatives. Returns them as an error if there are few, or if no component is a token in all of
-    /// them. Alternatives that can match nothing are dropped in both cases.
+    /// Groups the alternatives. Returns the alternatives as an error if there are few, or if no component is a token in
+    /// all of them. Alternatives that can match nothing are dropped, also from the error.
     pub(in crate::search) fn of(
         compiled: &Compiled,
         mut alternatives: Vec<Vec<Matcher>>,

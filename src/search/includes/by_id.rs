@@ -17,7 +17,7 @@ use crate::plan::Lookup;
 /// The resources that were found. `None` if they have too many bytes.
 type Answer = Option<Vec<PlacedRow>>;
 
-/// Looks up resources of a table by their ids. Its rows are their locators.
+/// Looks up resources of a table by their ids. As an operator of a plan, the lookup yields the resources' locators.
 #[derive(Debug)]
 pub(in crate::search) struct ById {
     label: String,

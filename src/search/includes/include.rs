@@ -60,7 +60,8 @@ impl Include {
         };
         let parts: Vec<&str> = raw.value.split(':').collect();
         match parts.as_slice() {
-            // Included resources may have any type, so the includes of all types apply.
+            // With `_revinclude`, resources of any type may refer to the matches. With `:iterate`, the references of
+            // included resources are followed, and these may have any type. So the includes of all types apply.
             ["*"] if asked.reverse || iterate => {
                 let all = facts().resources().map(|source| asked.all_of(source));
                 Ok(all.collect::<Result<Vec<_>, _>>()?.concat())

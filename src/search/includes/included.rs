@@ -104,8 +104,8 @@ impl Included {
         self.seen.contains(&(type_id, id.to_owned()))
     }
 
-    /// Includes a resource, unless an earlier answer had it. Returns `false` if it is a match or is included already,
-    /// or if the answer is full.
+    /// Includes a resource. If an earlier answer had the resource, it is only counted. Returns `false` if the resource
+    /// is a match or is included already, or if the answer is full.
     pub(in crate::search) fn add(&mut self, type_id: TypeId, row: &Row) -> bool {
         if self.full || self.has(type_id, &row.id) {
             return false;
@@ -245,7 +245,7 @@ fn columns(type_id: TypeId, rows: &[Source], leaves: &LeafSet) -> Result<RecordB
         .map_err(|error| SearchError::Stored(error.to_string()))
 }
 
-/// Returns a query for the rows of the include's source type that refer to one of these rows of `type_id`.
+/// Returns a query for the rows of `include.source` that refer to one of `rows`. All of `rows` have the type `type_id`.
 pub(in crate::search) fn referring_query(
     include: &Include,
     type_id: TypeId,

@@ -1,8 +1,8 @@
 //! Collects the references that resources have in any element: the relative references in all columns, and those in
 //! contained resources.
 //!
-//! Search parameters do not cover every reference. For example, there is none for the assigner of an identifier. So
-//! this file reads the columns.
+//! Search parameters do not cover every reference. For example, no search parameter yields the assigner of an
+//! identifier. So this file reads the columns.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::filter_record_batch;
@@ -50,7 +50,7 @@ impl Ids {
         some.map(|(type_id, _)| *type_id)
     }
 
-    /// Adds the ids of another set. Returns those that were new.
+    /// Adds the ids of `other`. Returns the ids that were not yet in `self`.
     pub(in crate::search) fn merge(&mut self, other: Ids) -> Ids {
         let mut new = other;
         for (type_id, ids) in &mut new.of {

@@ -1,9 +1,9 @@
 //! Runs the includes of a page, one after the other.
 //!
 //! Each stage follows one include for resources of one type: the matches or, with `:iterate`, resources that earlier
-//! stages included. To find resources that refer to them, it runs a search. To find the targets of their own
-//! references, it reads rows by id. A stage depends on earlier stages, because no resource is included twice. The
-//! includes end when the answer is full.
+//! stages included. For `_include`, the stage reads the targets of these resources' references by id. For
+//! `_revinclude`, it runs a search for the resources that refer to these resources. A stage depends on earlier stages,
+//! because no resource is included twice. The includes end when the answer is full.
 
 use std::collections::BTreeMap;
 
@@ -193,7 +193,8 @@ impl Engine {
         Ok(Some(rows))
     }
 
-    /// Returns the locators of those rows of an include's source type that refer to these rows.
+    /// Finds the rows that refer to one of the `sources` by the include's parameter. These rows have the type
+    /// `include.source`. Returns their locators.
     async fn referring(
         &self,
         table: &ScopedTable,
@@ -212,7 +213,8 @@ impl Engine {
     }
 }
 
-/// Splits targets into parts of one type that are read at the same time: indices into the targets.
+/// Splits targets into parts that are read at the same time. Each part has one type. Returns the type of each part, and
+/// the indices of its targets in `targets`.
 fn parts(targets: &[(TypeId, Sought)], threads: usize) -> Vec<(TypeId, Vec<usize>)> {
     let mut by_type: BTreeMap<TypeId, Vec<usize>> = BTreeMap::default();
     for (at, (type_id, _)) in targets.iter().enumerate() {
@@ -228,7 +230,7 @@ fn parts(targets: &[(TypeId, Sought)], threads: usize) -> Vec<(TypeId, Vec<usize
     parts
 }
 
-/// Adds rows to those of the same type.
+/// Adds each row of `found` to the group of its type in `fresh`.
 fn merge(fresh: &mut Followed, found: Vec<(TypeId, Source)>) {
     for (type_id, row) in found {
         match fresh.iter_mut().find(|(known, _)| *known == type_id) {

@@ -16,7 +16,7 @@ use crate::lake::Lake;
 use crate::lake::scan::{Person, ScopedTable};
 
 /// The maximum number of patients for which a scan filters by owner. With more patients, most row groups would have
-/// rows of one of them.
+/// rows of at least one of them, so the filter would skip almost nothing.
 const MAX_PEOPLE: usize = 65_536;
 /// A scan filters by the owners of several patients only if the table has at least this many rows for each of them.
 const ROWS_PER_PERSON: u64 = 8;

@@ -48,7 +48,7 @@ pub(in crate::search) fn along(
 }
 
 /// Resolves a condition on the targets of a reference: for the type `only`, or else for every type to which the
-/// reference may lead. Returns `None` if no type knows the names.
+/// reference may lead. Returns `None` if `ask` returns `None` for all of these types.
 pub(in crate::search) fn follow(
     resolver: &Resolver<'_>,
     compiled: Arc<Compiled>,

@@ -85,7 +85,7 @@ impl Engine {
     }
 }
 
-/// A condition that a row refers to one of the found resources, or is one of them.
+/// A condition that a row refers to one of the found resources, or that the row is itself one of these resources.
 #[derive(Debug)]
 pub(in crate::search) struct Reference {
     type_id: TypeId,

@@ -51,8 +51,8 @@ impl Engine {
         self.answer_all(table, criteria, false, trace)
     }
 
-    /// Answers conditions like [`settle`](Self::settle). If there is only one, it may become a dynamic filter, which is
-    /// answered when the search's own plan runs. The plan must then contain the returned semi-joins.
+    /// Answers conditions like [`settle`](Self::settle). If there is only one condition, it may become a dynamic
+    /// filter, which is answered when the search's own plan runs. The plan must then contain the returned semi-joins.
     pub(in crate::search) fn join<'a>(
         &'a self,
         table: &'a ScopedTable,

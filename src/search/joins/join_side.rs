@@ -1,6 +1,6 @@
-//! Decides which side of a condition on other resources runs first. If the search's own criteria leave few rows, the
-//! searched table runs first. Then the condition is tested only on resources that refer to these rows, or to which
-//! these rows refer.
+//! Decides which side of a condition on other resources runs first. If only few rows of the searched table meet the
+//! search's own criteria, the searched table runs first. Then the condition is tested only on resources that refer to
+//! these rows, or to which these rows refer.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::plan::{IdsExec, On};
 
 /// The assumed number of one person's rows in a table.
 const ROWS_OF_A_PERSON: u64 = 1_000;
-/// The searched table runs first if the other table has more than `TIMES` times as many rows as the criteria leave.
+/// The searched table runs first if the other table has more than `TIMES` times as many rows as meet the criteria.
 const TIMES: u64 = 4;
 /// The maximum number of ids with which the search of the other table is filtered. More ids would not narrow it enough.
 const MAX_IDS: usize = 65_536;
@@ -28,12 +28,12 @@ pub(in crate::search) struct ThisSide<'a> {
     table: &'a ScopedTable,
     /// The criteria that have no condition on other resources.
     known: Vec<Criterion>,
-    /// The estimated maximum number of rows that these criteria leave.
+    /// The estimated maximum number of rows that meet the criteria in `known`.
     rows: u64,
 }
 
 impl<'a> ThisSide<'a> {
-    /// Returns the rows that the criteria without joins leave. Returns `None` if there are no such criteria, if the
+    /// Returns the rows that meet all criteria without joins. Returns `None` if there are no such criteria, if the
     /// scope is that of a patient token, or if pushdown is off.
     pub(in crate::search) fn of(
         engine: &Engine,
@@ -113,8 +113,8 @@ impl<'a> ThisSide<'a> {
     }
 }
 
-/// Runs a plan that finds ids, and adds the criterion that `asked` makes from the ids to the other search. Adds nothing
-/// if there are too many ids.
+/// Runs a plan that finds ids. `asked` makes a criterion from these ids, which is added to the other search. Adds
+/// nothing if there are too many ids.
 async fn narrow(
     engine: &Engine,
     plan: Arc<IdsExec>,
@@ -134,7 +134,7 @@ async fn narrow(
     Ok(())
 }
 
-/// Returns a matcher for references to one of these resources of a type.
+/// Returns a matcher for references to a resource of `type_id` whose id is in `ids`.
 pub(in crate::search) fn refers_to(type_id: TypeId, ids: Arc<IdSet>) -> Matcher {
     Matcher::RefersTo(Arc::new(Targets { type_id, ids }))
 }

@@ -34,9 +34,9 @@ const MAX_JOINED: usize = 5_000_000;
 pub(in crate::search) struct Other {
     pub(in crate::search) table: ScopedTable,
     pub(in crate::search) criteria: Vec<Criterion>,
-    /// The semi-joins that answered conditions of these criteria.
+    /// The semi-joins that answered conditions on other resources in `criteria`.
     pub(in crate::search) joins: Vec<On>,
-    /// Records the plans that resolve canonicals for these criteria.
+    /// Records the plans that resolve canonicals for `criteria`.
     trace: Trace,
 }
 
@@ -120,8 +120,8 @@ impl Engine {
         Ok(Arc::new(IdsExec::new(rows, take)))
     }
 
-    /// Calls `take` with the rows of a table that meet a query's criteria, batch by batch. The batches have these
-    /// columns.
+    /// Calls `take` with the rows of a table that meet a query's criteria, batch by batch. The batches have the columns
+    /// of `leaves`.
     pub(in crate::search) async fn rows(
         &self,
         table: &ScopedTable,
@@ -179,7 +179,7 @@ impl Take for Referred {
 
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
         // A person's rows are adjacent, and most of them refer to that person. So consecutive references often have the
-        // same id.
+        // same id. `last` avoids that such an id is inserted again and again.
         let mut last = String::new();
         let each = targets::each(&self.through, rows, |resource_type, id| {
             if resource_type == self.wanted && id != last {

@@ -25,7 +25,7 @@ pub(in crate::search) struct Links<'a> {
     pub ends: Option<[(usize, Locator); 2]>,
     /// Whether further matches follow this page.
     pub more: bool,
-    /// The number of includes of this page's match that earlier answers had.
+    /// The number of includes of this page's first match that earlier answers had.
     pub included: usize,
     /// The number of includes that this answer and earlier ones have together, if further includes follow. `None` if
     /// none follow.
@@ -61,9 +61,9 @@ impl Links<'_> {
             links.push(("next", self.page(next, 0, Some(&tag))));
         }
         if offset > 0 && self.count > 0 {
-            // The previous page ends before this page, even if there are fewer matches than a full page. If the
-            // previous page cannot hold all its matches, it leaves out the first ones. So a client that goes backwards
-            // still gets every match.
+            // The previous page ends before this page, even if there are too few matches to fill it. If the previous
+            // page cannot hold all its matches, it leaves out the first ones. So a client that goes backwards gets
+            // every match.
             let previous = offset.saturating_sub(self.count);
             let tag = tag(previous, self.place(0, Side::Before));
             links.push(("previous", self.page(previous, 0, Some(&tag))));

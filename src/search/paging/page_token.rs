@@ -1,5 +1,5 @@
 //! Page tokens: the opaque `_tag` of a page's links. A token contains the snapshot of the pages, the position of the
-//! next page and, if it was counted, the number of matches.
+//! page to which the link leads and, if the matches were counted, their number.
 //!
 //! A token holds no values of records, only positions in files. A position reveals how many rows of other people come
 //! before it. So a token is encrypted with the lake's key and bound to its search. The server refuses the token of
@@ -213,7 +213,8 @@ pub(in crate::search) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
     lake.seal(&("scope of a page link", scope))
 }
 
-/// Whether a value of `_tag` is meant as a page token, not as a code or a system. None of these begins like a token.
+/// Whether a value of `_tag` is meant as a page token, not as a code or a system. No code or system begins like a
+/// token.
 pub(in crate::search) fn is_meant(value: &str) -> bool {
     SnapshotToken::is_meant(value)
 }

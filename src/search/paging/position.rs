@@ -41,7 +41,7 @@ impl Position {
     }
 
     /// Records in the query whether an erasure has happened since the token was issued. If so, refuses a page that is
-    /// found by counting, because matches of earlier pages may have been erased.
+    /// found by counting or that continues includes, because earlier matches or includes may have been erased.
     pub(in crate::search) fn counted(&self, query: &mut Query) -> Result<(), SearchError> {
         query.erased_since = self.is_erased_since();
         if query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
@@ -65,7 +65,8 @@ impl Position {
         if tables.get(place.part).is_some_and(|table| table.has(place.locator)) {
             Ok(())
         } else {
-            // The lake issued this token, so the row existed then. It has been erased.
+            // The lake issued this token, so the row existed at that time. It does not exist now, so it has been
+            // erased.
             Err(SearchError::Expired)
         }
     }

@@ -137,7 +137,7 @@ struct Filter<'a> {
 enum TestedNames {
     /// The parameters of a type.
     Type(TypeId),
-    /// The components of composite parameters over one item of an element of a type.
+    /// The components of composite parameters. They are evaluated on one item of this element of this type.
     Item(TypeId, Element),
 }
 
@@ -156,8 +156,8 @@ struct Step<'t> {
 /// A parameter to which a name can refer.
 struct Meant {
     parameter: Arc<SearchParameter>,
-    /// If the parameter is a component: its composite parameter and its index there. `None` for a parameter of the type
-    /// itself.
+    /// For a component of a composite parameter: this composite parameter, and the index of the component in it. `None`
+    /// for a parameter of the type itself.
     within: Option<(Arc<Compiled>, usize)>,
 }
 
@@ -426,8 +426,8 @@ impl Filter<'_> {
         }
     }
 
-    /// Resolves the test of a parameter without a path. If the name refers to several parameters, at least one of those
-    /// must pass that fit the value and the operator.
+    /// Resolves the test of a parameter without a path. If the name refers to several parameters, those that do not fit
+    /// the value or the operator are ignored. At least one of the other parameters must pass the test.
     fn plain(
         &self,
         place: &TestedNames,

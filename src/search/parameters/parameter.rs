@@ -1,6 +1,6 @@
 //! Search parameters compiled for a type. A compiled parameter has the FHIRPath program that yields a row's values, and
-//! knows the columns that comparing them needs. Each parameter is compiled once per type and use, and all queries share
-//! it.
+//! knows the columns that are needed to compare these values. Each parameter is compiled once per type and use, and all
+//! queries share it.
 
 use std::sync::{Arc, RwLock};
 
@@ -119,7 +119,7 @@ impl Compiled {
 /// What a caller needs of a parameter's values. It decides which columns the program reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(in crate::search) enum Reading {
-    /// Everything that comparing or sorting the values may need.
+    /// All columns that may be needed to compare or sort the values.
     Values,
     /// The types and ids of relative references.
     Targets,
@@ -133,7 +133,8 @@ pub(in crate::search) enum Reading {
     TypedIdentifier,
 }
 
-/// A parameter that yields references with their texts, and the only type of their targets, if there is only one.
+/// A parameter that yields references with their texts, and the type that their targets must have. The type is `None`
+/// if the parameter's expression has no condition `resolve() is Type`.
 pub(in crate::search) type InnerReferences = (Arc<Compiled>, Option<TypeId>);
 
 type Compilations = FxHashMap<(TypeId, Reading, String), Arc<Compiled>>;
@@ -146,7 +147,7 @@ pub(in crate::search) struct Programs {
 }
 
 impl Programs {
-    /// Creates programs for these parameters. Each is compiled at its first use.
+    /// Creates the programs of these parameters. Each program is compiled at its first use.
     pub(in crate::search) fn new(parameters: Arc<SearchParameters>) -> Programs {
         Programs {
             parameters,
@@ -210,9 +211,9 @@ impl Programs {
     }
 
     /// Returns the references of a parameter with their texts, so that the targets can be found among contained
-    /// resources. If the parameter has the form `where(resolve() is Type)`, it returns the references without this
-    /// condition, and the type, because FHIRPath knows the type of the target only for relative references. Returns
-    /// `None` if the references cannot be found by a path.
+    /// resources. If the parameter has the form `where(resolve() is Type)`, returns the references without this
+    /// condition, and also the type. The reason is that FHIRPath knows the type of a target only for relative
+    /// references. Returns `None` if the references cannot be found by a path.
     pub(in crate::search) fn inner_references(
         &self,
         compiled: &Compiled,
@@ -282,7 +283,7 @@ fn is_of_words(parameter: &SearchParameter) -> bool {
     matches!(&*parameter.code, "_text" | "_content") && parameter.expression.is_none()
 }
 
-/// Compiles a parameter's expression for rows of `type_id`. With `on`, compiles it for the items of that program.
+/// Compiles a parameter's expression for rows of `type_id`. With `on`, compiles it for the items of the program `on`.
 fn compile_for(
     type_id: TypeId,
     parameter: &Arc<SearchParameter>,

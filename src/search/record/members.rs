@@ -2,8 +2,8 @@
 //! by type. After these members come resources of other types to which the members refer.
 //!
 //! Decides which resources belong to a record, in which order, and where a page begins. `record::page` writes them. A
-//! record is a search over several types, and its last types are found by references. So its pages work like those of
-//! any search. The references of members are resolved only for pages that need them.
+//! record is a search over several types, so its pages work like those of any search. The resources of the last types
+//! are found by references. The references of members are resolved only for pages that need them.
 
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ impl Engine {
     }
 
     /// Returns the part for the members of one type. Returns `None` if the table has no files. With `since`, the
-    /// request's further condition applies.
+    /// members must also meet the request's `since`.
     fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
         let request = sources.request;
         let table = self.lake().table(&sources.snapshot, member.type_id, request.scope);
@@ -208,7 +208,8 @@ impl Engine {
         Ok(Some(total))
     }
 
-    /// Adds the resources to which members refer. The members that the request does not show count, too.
+    /// Adds the resources to which members refer. Follows the references of all members, also of those that the request
+    /// does not show.
     async fn add_referred(&self, sources: &Sources<'_>, parts: &mut Parts) -> Result<(), SearchError> {
         parts.complete = true;
         let request = sources.request;
@@ -236,8 +237,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns the ids to which members refer, and to which these targets refer in turn. With `since`, only members
-    /// that meet the request's further condition count.
+    /// Returns the ids of the resources to which members refer, and of those to which these resources refer in turn.
+    /// With `since`, follows only the references of members that meet the request's `since`.
     async fn referred_by_members(&self, sources: &Sources<'_>, since: bool) -> Result<Ids, SearchError> {
         let request = sources.request;
         let none = Ids::none_of(request.referred);
@@ -264,8 +265,9 @@ impl Engine {
         Ok(all)
     }
 
-    /// Returns the condition that a resource of one type is a target of references. With the request's `since`, it must
-    /// also meet `since`, or a shown member must refer to it. Returns `None` if there are no targets.
+    /// Returns the condition that a resource of one type is a target of references: its id is in `all`. If the request
+    /// has a `since`, the resource must also meet it, or its id must be in `by_shown`. Returns `None` if there are no
+    /// targets.
     fn is_referred(
         &self,
         sources: &Sources<'_>,
@@ -307,7 +309,8 @@ impl Engine {
 }
 
 impl Sources<'_> {
-    /// Returns the query of a part. If the row at the page's position was erased, its search returns an error.
+    /// Returns the query of a part. If the row at the page's position was erased, a search by this query returns an
+    /// error.
     fn query(&self, type_id: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             erased_since: self.erased_since,
@@ -321,10 +324,11 @@ impl Sources<'_> {
 }
 
 impl Parts {
-    /// Converts the index of a page's first type among all types to its index among the parts.
+    /// Converts the page's position. A page token has the index of a type among all types of the record. The result has
+    /// the index of this type's part among the parts.
     fn start(&self, start: PagePosition) -> Result<PagePosition, SearchError> {
         let part = self.places.iter().position(|place| *place == start.part);
-        // The type had rows when the link was made, so they have been erased.
+        // The type had rows when the link was made. It has no part now, so its rows have been erased.
         let part = part.ok_or(SearchError::Expired)?;
         Ok(PagePosition { part, ..start })
     }

@@ -1,4 +1,4 @@
-//! Writes a record. Reads some resources at a time, in order, and streams the Bundle around them.
+//! Writes a record. Reads the resources in order and in small steps, and streams the Bundle around them.
 //!
 //! The links come after the entries, because only the last entry shows where the page ends.
 
@@ -108,7 +108,7 @@ pub struct Gathered {
 
 impl RecordPage {
     /// Creates a page that has `found` resources. [`show`](Self::show) sets these resources. `more` tells whether
-    /// further ones follow.
+    /// further resources follow this page.
     pub(in crate::search) fn new(
         lake: &Lake,
         request: &RecordRequest<'_>,
@@ -165,15 +165,15 @@ impl RecordPage {
         self.left_out -= shown;
     }
 
-    /// Reads the first resources. For a patient token, it also opens the files of the remaining resources, and holds
-    /// them open.
+    /// Reads the first resources. For a patient token, also opens the files of the remaining resources and holds them
+    /// open, so that they can be read even if they are unlinked before the answer ends.
     pub(in crate::search) fn read_first(&mut self) -> Result<(), SearchError> {
         self.read_ahead()?;
         let mut left: Vec<usize> = self.places.iter().map(|(part, _)| *part).collect();
         left.dedup();
         for part in left {
             let table = &mut self.sources[part].table;
-            // For an application, this is left out, because its tables may have very many files.
+            // For an application, no files are held open, because its tables may have very many files.
             if table.scope().patient.is_some() {
                 *table = table.held(None)?;
             }
@@ -281,7 +281,7 @@ impl RecordPage {
         Ok(self.entries.pop_front())
     }
 
-    /// Reads some resources of the next part, if any are left.
+    /// Reads the next resources, at most `STEP` of one part. Does nothing if all resources have been read.
     fn read_ahead(&mut self) -> Result<(), SearchError> {
         let Some((part, _)) = self.places.front().copied() else {
             return Ok(());

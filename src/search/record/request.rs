@@ -25,13 +25,14 @@ pub struct RecordRequest<'a> {
     pub patients: &'a [String],
     /// The types of the compartments, in the order of the record.
     pub members: &'a [Member],
-    /// The types of the resources to which members refer, and to which these refer in turn, in the order of the record.
-    /// No member has one of these types.
+    /// The types of the resources to which members refer, and to which these resources refer in turn. They are in the
+    /// order of the record. No member has one of these types.
     pub referred: &'a [TypeId],
-    /// The types of which resources are shown. `None` means all types. The references of resources of other types are
-    /// still followed.
+    /// The types whose resources are shown. `None` means all types. Resources of other types are not shown, but their
+    /// references are followed, too.
     pub only: Option<&'a [TypeId]>,
-    /// A further condition on the shown resources. It does not apply to a resource to which a shown member refers.
+    /// A further condition on the shown resources. A resource need not meet it if a member that meets it refers to the
+    /// resource, directly or through other resources.
     pub since: Option<&'a RawParameter>,
     /// How much of the record is returned.
     pub extent: Extent<'a>,

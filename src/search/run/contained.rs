@@ -1,8 +1,9 @@
 //! Contained resources as matches (`_contained`, `_containedType`; R4 search, 3.1.1.5.5), and as targets of chains.
 //!
-//! Contained resources are JSON text in the column `contained` of their containers. The search shreds those of the
-//! searched type batch by batch, and tests the criteria on the columns. No resource outside the container can refer to
-//! a contained one. So a condition on resources that refer to it (`_has`), or on Lists that contain it, never holds.
+//! Contained resources are JSON text in the column `contained` of their containers. The search shreds the contained
+//! resources of the searched type batch by batch, and tests the criteria on the columns. No resource outside the
+//! container can refer to a contained one. So a condition on resources that refer to it (`_has`), or on Lists that have
+//! it as an entry (`_list`), never holds.
 
 use std::sync::Arc;
 
@@ -33,13 +34,13 @@ const MAX_CONTAINED: usize = 1_000_000;
 /// A contained resource that matches.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Inner {
-    /// Its key in the sort order. `None` without `_sort`.
+    /// The sort key of the contained resource. `None` without `_sort`.
     pub(in crate::search) key: Option<OwnedRow>,
-    /// The type of its container.
+    /// The type of the container.
     container: TypeId,
-    /// The locator of its container.
+    /// The locator of the container.
     at: Locator,
-    /// Its index among the objects in the container's `contained`.
+    /// The index of the contained resource among the objects in the container's `contained`.
     place: u32,
 }
 
@@ -50,7 +51,7 @@ impl Inner {
     }
 }
 
-/// Returns the criteria for contained resources. In these, `_has` and `_list` never hold.
+/// Returns the criteria for contained resources. In the returned criteria, `_has` and `_list` never hold.
 pub(in crate::search) fn criteria(outer: &[Criterion]) -> Vec<Criterion> {
     let one = |criterion: &Criterion| Criterion {
         condition: of_inner(&criterion.condition),

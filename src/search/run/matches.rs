@@ -1,4 +1,4 @@
-//! The matches of a page, as both ways of running a search return them.
+//! The matches of a page. A search over one person's columns and a plan over many people both return them in this form.
 
 use crate::lake::scan::Locator;
 

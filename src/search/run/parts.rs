@@ -2,7 +2,7 @@
 //! addition to other resources.
 //!
 //! Without `_sort`, the matches of one part (one type) follow those of another, and within a part contained resources
-//! come last. With `_sort`, the matches of all parts are merged. Then each page finds all matches before it again.
+//! come last. With `_sort`, the matches of all parts are merged. Then every page has to find all earlier matches again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,13 +36,14 @@ const STEP: usize = 100;
 pub(in crate::search) struct Part {
     pub(in crate::search) query: Query,
     pub(in crate::search) table: ScopedTable,
-    /// The criteria for contained resources. Empty if these are not searched.
+    /// The criteria for contained resources. Empty if contained resources are not searched.
     criteria: Vec<Criterion>,
     /// The contained resources that match.
     inner: Vec<Inner>,
 }
 
-/// The position of a match: its part, and its locator or the index of its contained resource.
+/// The position of a match: the index of its part, and its locator. A contained resource has, instead of a locator, its
+/// index in the part's `inner`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) enum MatchPosition {
     Outer(usize, Locator),
@@ -132,7 +133,7 @@ impl Engine {
     }
 
     /// Finds the contained resources of each part that match. If the answer shows containers, each container is only
-    /// one match, even if several of its resources match or it matches itself.
+    /// one match, even if several of its contained resources match, or if the container itself matches.
     async fn look_inside(&self, parts: &mut [Part], order: &Order) -> Result<(), SearchError> {
         let mut seen = FxHashSet::default();
         for at in 0..parts.len() {
@@ -142,7 +143,8 @@ impl Engine {
             let part = &mut parts[at];
             let trace = &part.query.trace;
             let joins = self.settle(&part.table, &mut part.criteria, trace).await?;
-            // The plan that finds containers does not show how these conditions were answered.
+            // The plan that finds containers does not show how these conditions were answered. So add the plans that
+            // answered them.
             trace.sides(&joins);
             let criteria = std::mem::take(&mut part.criteria);
             let mut inner = self.inner(&part.table, &part.query, criteria, order).await?;
@@ -179,7 +181,8 @@ impl Engine {
         let missing = lead.count - found.len();
         let mut places = Vec::new();
         if missing > 0 {
-            // The page begins in an earlier part.
+            // This part has too few matches before the position, so the page begins in an earlier part. Take the last
+            // matches of the earlier parts.
             let mut all = 0;
             for part in before {
                 all += self.count(&part.table, &part.query).await?;
@@ -192,7 +195,7 @@ impl Engine {
             places = self.forward(before, 0, all - query.count, &query).await?.0;
         }
         places.extend(found.into_iter().map(|row| MatchPosition::Outer(place.part, row)));
-        // At least the match at the page's position follows.
+        // The page ends before the match at its position, so at least this match follows.
         Ok((places, true))
     }
 

@@ -43,7 +43,7 @@ pub(in crate::search) enum PersonAnswer {
     Page(Found),
     Count(usize),
     First(Vec<Keyed>),
-    /// The columns of the requested leaves, and further ones after them.
+    /// The columns of the requested leaves, and after them further columns.
     Rows(RecordBatch),
 }
 
@@ -105,7 +105,7 @@ impl PersonOutput {
     }
 }
 
-/// Returns the leaves that the conditions read, and these.
+/// Returns `leaves`, and the leaves that the query's criteria read.
 fn wanted(query: &Query, leaves: &LeafSet) -> LeafSet {
     let mut wanted = filter::leaves(&query.criteria);
     wanted.extend(leaves.iter().cloned());
@@ -182,7 +182,7 @@ impl OnPerson {
             label: format!("{}{}", of_one_person(table, query), output.label(query)),
             schema: output.schema(table, query),
             table: table.clone(),
-            // The trace holds the plan, so the plan must not hold the trace.
+            // The trace holds the plan. If the plan held the trace, too, neither would ever be freed.
             query: query.clone().traced(&Trace::default()),
             person,
             output,

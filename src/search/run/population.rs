@@ -153,7 +153,7 @@ pub(in crate::search) async fn count_plan(
 }
 
 /// Calls `take` with the rows that meet a query's criteria, batch by batch and in no particular order. The batches have
-/// these columns and the locators.
+/// the columns of `leaves`, and the locators.
 pub(in crate::search) async fn rows(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -176,7 +176,8 @@ pub(in crate::search) async fn rows(
     Ok(())
 }
 
-/// Returns a plan for the rows that meet a query's criteria, with these columns, as the other side of a semi-join.
+/// Returns a plan for the rows that meet a query's criteria, as the other side of a semi-join. The rows have the
+/// columns of `leaves`.
 pub(in crate::search) async fn side(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -269,8 +270,8 @@ impl Scan {
         }
     }
 
-    /// Returns a plan for the locators of a page in the table's order. It is built without the planner. A planner has
-    /// no choice for a filter over a scan, and planning would take longer than finding most pages.
+    /// Returns a plan for the locators of a page in the table's order. The plan is built without the planner, because
+    /// for a filter over a scan a planner has no choice, and planning would take longer than finding most pages.
     async fn in_order(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
         let backwards = query.is_backwards();
         let page = Limit {
@@ -347,7 +348,7 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         order: query
             .sort
             .first()
-            // The plan of a backwards page sorts in reverse, for which the scan has no order.
+            // The plan of a backwards page sorts in reverse. The scan does not support this order, so it gets none.
             .filter(|_| sessions.pushes_down() && !query.is_backwards())
             .and_then(key_function::order),
         ..ScanRequest::default()

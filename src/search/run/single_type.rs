@@ -169,7 +169,8 @@ impl Engine {
     ) -> Result<Bytes, SearchError> {
         let skip = answer.query.included;
         if skip > 0 {
-            // This page continues the includes of one match. An earlier page had the match itself.
+            // This page continues the includes of one match, which an earlier page had. So keep only this match, whose
+            // references are followed. Any other matches come on a later page.
             answer.more |= matches.len() > 1;
             matches.truncate(1);
         }

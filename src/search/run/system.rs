@@ -80,7 +80,8 @@ impl Engine {
         let repeated: Vec<_> = repeated.iter().map(|raw| (written(raw), raw.value.clone())).collect();
         let mut course = None;
         let mut parts: Vec<Part> = Vec::with_capacity(types.len());
-        // A search of contained resources does not read the table of their type, so this table may have no files.
+        // Contained resources are not in the table of their own type. So a search of contained resources includes a
+        // type even if the table of this type has no files.
         let looks_inside = parameters
             .iter()
             .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
@@ -214,7 +215,8 @@ fn common<'r>(
 ) -> Result<Vec<RawParameter>, SearchError> {
     let mut common = Vec::with_capacity(parameters.len());
     'parameters: for parameter in parameters {
-        // Each type may have only some of the elements, but one of the types must have each of them.
+        // A type need not have all elements that `_elements` names. But each of the elements must belong to at least
+        // one of the types.
         if parameter.name == "_elements" && parameter.modifier.is_none() {
             let of_none = |name: &&str| types.iter().all(|type_id| !is_element(*type_id, name));
             if let Some(unknown) = elements(&parameter.value).find(of_none) {
@@ -228,10 +230,10 @@ fn common<'r>(
             let alone = Query::resolve(&resolver(), *type_id, std::slice::from_ref(parameter), Handling::Strict);
             match alone {
                 Ok(_) => fits = true,
-                // The reference of a `_has` need not lead to all of the types. Resources of the other types do not
-                // match.
+                // The reference of a `_has` need not lead to all of the types. A type to which it does not lead has no
+                // matches.
                 Err(error @ SearchError::Value { .. }) if parameter.name == "_has" => refused = Some(error),
-                // An include names the references of one type. The other types need not know it.
+                // An include names a reference of one type, so it is no error that the other types do not know it.
                 Err(SearchError::Unknown { .. }) if matches!(&*parameter.name, "_include" | "_revinclude") => {}
                 Err(SearchError::Unknown { .. }) if handling == Handling::Lenient && parameter.name != "_query" => {
                     continue 'parameters;

@@ -26,8 +26,8 @@ const CONDITION: &str = "a condition on other resources";
 pub(super) enum Answer {
     /// The ids with which the row's values are compared.
     Known(Vec<Known>),
-    /// The ids with which the row's values are compared, or as an alternative a condition on contained resources. For
-    /// each type of a contained resource, it has the answers to the conditions on that type.
+    /// The condition has two alternatives. In the first one, the row's values are compared with these ids. The second
+    /// one is a condition on contained resources: for each of their types, the answers to the conditions on this type.
     OrInside(Vec<Known>, Vec<(String, Vec<Answer>)>),
     /// The ids that the semi-join with this number finds when the plan runs.
     #[serde(rename = "Late")]
@@ -149,8 +149,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the filter that will receive the ids of a semi-join. If the plan contains a filter several times, all of
-    /// them become one filter.
+    /// Returns the filter that will receive the ids of the semi-join with this number. If the written plan contains a
+    /// filter several times, the plan that is read has the same filter in all of these places.
     fn dynamic_filter(&self, join: &Join, label: &str, number: usize) -> Result<Arc<DynamicFilter>, WrittenError> {
         if let Some(filter) = self.filters.get(number) {
             return Ok(filter);

@@ -36,8 +36,8 @@ impl Named {
             reading: compiled.reading,
             expression: compiled.program.text().to_owned(),
         };
-        // Reading back fails if the program is only a part of a parameter, such as a component of a composite. The
-        // parameter of this name then has another expression.
+        // A program may be only a part of a parameter, such as a component of a composite. Then the parameter of this
+        // name has another expression, and a reader would not find the program. So check that reading it succeeds.
         named
             .read(engine)
             .map_err(|_| WrittenError::NoText("a part of a search parameter"))?;
@@ -127,7 +127,7 @@ impl Known {
         Ok((compiled, matchers.iter().map(Known::write).collect::<Result<_, _>>()?))
     }
 
-    /// Creates the condition that a value of the parameter is one of these.
+    /// Creates the condition that a value of the parameter matches one of `known`.
     pub(super) fn condition(compiled: &Arc<Compiled>, known: &[Known]) -> Result<Condition, WrittenError> {
         let matchers = known.iter().map(Known::read).collect::<Result<Vec<_>, _>>()?;
         let mut matchers = matchers.concat();

@@ -67,7 +67,7 @@ struct WrittenPage {
     offset: usize,
     count: usize,
     counts_only: bool,
-    /// The file, the row and the side of the match from which the page goes.
+    /// The match at the page's position: its file, its row, and the side of the match on which the page is.
     place: Option<(u64, u32, u8)>,
     erased_since: bool,
 }

@@ -24,7 +24,7 @@ pub(in crate::search) struct CodesValue {
 pub(in crate::search) enum CodesTest {
     /// The codes of a value set.
     In(Arc<ValueSet>),
-    /// This code and the codes below it in one of these code systems. With `above`, this code and the codes above it.
+    /// `code` and the codes below it in one of `systems`. With `above`, `code` and the codes above it.
     Of {
         systems: Vec<Arc<CodeSystem>>,
         code: String,

@@ -31,7 +31,7 @@ pub(in crate::search) enum Matcher {
     Codes(CodesValue),
     /// The text begins with this. Case, combining marks, punctuation and blanks are ignored.
     Begins(String),
-    /// The text, or a word in it, begins with this, compared like `Begins`. It finds a family name by each of its
+    /// The text, or a word in it, begins with this, compared like `Begins`. So a family name is found by each of its
     /// parts.
     BeginsPart(String),
     /// The text contains this, compared like `Begins`.
@@ -52,11 +52,11 @@ pub(in crate::search) enum Matcher {
     Imprecise(NumberValue),
     Quantity(QuantityValue),
     Reference(ReferenceValue),
-    /// A reference to a resource of any type whose id is one of these.
+    /// A reference to a resource of any type. The resource's id must be in the set.
     PointsTo(Arc<IdSet>),
     /// A reference to one of many resources of one type.
     RefersTo(Arc<Targets>),
-    /// A canonical that leads to a resource with one of these URLs.
+    /// A canonical that leads to a resource whose URL is in the set.
     Canonicals(Arc<Canonicals>),
     /// `:identifier` of a reference.
     ReferenceIdentifier(TokenValue),

@@ -1,4 +1,4 @@
-//! Compares each kind of matcher with the items of a row, by the file for that kind.
+//! Compares a matcher with the items of the rows. Each kind of matcher has a file that does the comparison.
 
 use super::items::mark_items;
 use super::kind::Matcher;

@@ -84,8 +84,8 @@ impl Limits {
         (low.is_some() || high.is_some()) && value.matches_extent(Extent { low, high, strict })
     }
 
-    /// Returns the upper bound of a Range, or the lower bound if there is no upper one. If `upper` is not set, the
-    /// lower bound comes first.
+    /// Returns one bound of a Range. With `upper`, this is the upper bound, or the lower one if there is no upper one.
+    /// Without `upper`, it is the lower bound, or the upper one if there is no lower one.
     pub(in crate::search) fn bound(&self, range: usize, upper: bool) -> Option<Stored<'_>> {
         let low = self
             .lows

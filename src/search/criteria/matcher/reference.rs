@@ -29,7 +29,8 @@ pub(super) fn mark(value: &ReferenceValue, part: &Typed, rows: &mut [bool]) {
                 }
             });
         }
-        // A Reference is compared with the whole text. Only in a canonical does a version follow the `|`.
+        // A Reference is compared with the whole text, because a `|` in it does not begin a version. Only canonicals
+        // have versions.
         ReferenceValue::Text(wanted) => {
             let texts = part.items.child("reference");
             mark_items(part, rows, |_, item| only_text(&texts, item) == Some(wanted));

@@ -1,8 +1,9 @@
 //! Sampled data as the range of its values (R4: "just search on the bounds of the values in sampled data").
 //!
-//! A value is a number in `data` times `factor` plus `origin`, in the unit of `origin`. `L` is a value below
-//! `lowerLimit`, `U` one above `upperLimit`. So the range has no bound on that side, and the limit counts like a number
-//! in `data`. `E` is no value. Data whose range has no bound on either side matches nothing.
+//! A value is a number in `data` times `factor` plus `origin`, in the unit of `origin`. `L` in `data` is a value below
+//! `lowerLimit`. So the range has no lower bound, and `lowerLimit` itself counts like a number in `data`. In the same
+//! way, `U` is a value above `upperLimit`. `E` is no value. Data whose range has no bound on either side matches
+//! nothing.
 
 use arrow::datatypes::i256;
 
@@ -63,8 +64,8 @@ impl Samples {
         })
     }
 
-    /// Returns the maximum or, if there is none, the minimum, times 10^18. If `upper` is not set, the minimum comes
-    /// first.
+    /// Returns one bound of the range, times 10^18. With `upper`, this is the maximum, or the minimum if there is no
+    /// maximum. Without `upper`, it is the minimum, or the maximum if there is no minimum.
     pub(in crate::search) fn bound(&self, item: usize, upper: bool) -> Option<i128> {
         let Extent { low, high, .. } = self.extent(item)?;
         let bound = if upper { high.or(low) } else { low.or(high) };

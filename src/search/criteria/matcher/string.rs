@@ -65,7 +65,7 @@ pub(super) fn begins(candidate: &str, plain: &str) -> bool {
     values::begins(&fold(candidate), plain)
 }
 
-/// Whether `begins` returns `true` for `candidate`, or for the rest of it after a blank or a hyphen.
+/// Whether `begins` returns `true` for `candidate`, or for the text after any blank or hyphen in `candidate`.
 pub(super) fn part_begins(candidate: &str, begins: &dyn Fn(&str) -> bool) -> bool {
     begins(candidate)
         || candidate

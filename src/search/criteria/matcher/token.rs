@@ -254,7 +254,7 @@ fn mark_identifiers<'t, T>(
     });
 }
 
-/// The systems and codes of items that have at most one of each.
+/// The systems and codes of items. An item has at most one system and at most one code.
 pub(super) struct Pairs {
     pub(super) systems: Collection,
     pub(super) codes: Collection,

@@ -1,6 +1,6 @@
 //! Splits parameter values at unescaped separators, and removes the escapes `\,` `\|` `\$` `\\` (R4 search, 3.1.1.3.5).
 
-/// Splits a value at every separator that has no backslash before it. The parts keep their escapes.
+/// Splits a value at every separator that is not escaped. The parts keep their escapes.
 pub(crate) fn split(value: &str, separator: char) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;

@@ -1,5 +1,5 @@
-//! The values of search parameters. There is one file per kind of value. Each parses a text into a value that can be
-//! compared.
+//! The values of search parameters. There is one file per kind of value. Each file parses a text into a value that can
+//! be compared.
 
 mod date;
 pub(crate) mod escape;

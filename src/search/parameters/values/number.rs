@@ -37,8 +37,8 @@ pub(crate) struct Stored<'a> {
 }
 
 impl Stored<'_> {
-    /// Returns the number times 10^18. If `scaled` is missing, returns the lowest such number in the range that the
-    /// written digits stand for, within -10^38 to 10^38.
+    /// Returns the number times 10^18. If `scaled` is missing, returns the lower bound of the range that the written
+    /// digits stand for, times 10^18. The result is limited to -10^38 to 10^38.
     pub(in crate::search) fn nearest(&self) -> Option<i128> {
         self.scaled
             .or_else(|| Some(Decimal::parse(self.text?).ok()?.implicit_range().scaled().0))

@@ -56,8 +56,8 @@ impl NumberSet {
         &self.all
     }
 
-    /// Whether the range from `low` to `high`, times 10^18, matches one of the values, except values with the prefix
-    /// `ap` and values beyond the columns. `None` means that there is no bound.
+    /// Whether the range from `low` to `high`, times 10^18, matches one of the values. Ignores values with the prefix
+    /// `ap`, and the values in `beyond`. `None` means that there is no bound.
     fn match_scaled(&self, low: Option<i128>, high: Option<i128>, strict: bool) -> bool {
         let is_above = |bound: Option<i128>, equal: bool| {
             bound.is_some_and(|bound| high.is_none_or(|high| high > bound || equal && high == bound))
@@ -140,8 +140,9 @@ pub(crate) trait Quantities {
     /// The numbers of the quantities.
     type Number: Numbers;
 
-    /// Whether `hit` returns `true` for the numbers of one of the quantities whose unit fits. `units` returns the unit
-    /// of the resource's value, or the units of both bounds of its range, which must all fit.
+    /// Whether `hit` returns `true` for the number of a quantity whose unit fits. In a set, `hit` gets all numbers of
+    /// one unit together. `units` returns the unit of the resource's value, or the units of both bounds of its range.
+    /// All of these units must fit.
     fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&Self::Number) -> bool) -> bool;
 }
 

@@ -24,7 +24,7 @@ pub(crate) enum Prefix {
 }
 
 impl Prefix {
-    /// Splits a value into its prefix and the rest. Without a prefix, it is `Eq`.
+    /// Splits a value into its prefix and the text after it. For a value without a prefix, returns `Eq`.
     pub(crate) fn split(value: &str) -> (Prefix, &str) {
         const ALL: [(&str, Prefix); 9] = [
             ("eq", Prefix::Eq),

@@ -44,7 +44,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// Returns the form in which strings are searched: folded, without punctuation, with single blanks. A string that
-/// consists only of punctuation keeps it.
+/// consists only of punctuation keeps its punctuation.
 pub(crate) fn plain(text: &str) -> String {
     let folded = fold(text);
     match without_noise(&folded) {

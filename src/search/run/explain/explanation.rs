@@ -44,7 +44,7 @@ pub(in crate::search) struct Part {
 pub(in crate::search) struct Step {
     pub(in crate::search) name: &'static str,
     pub(in crate::search) time: Duration,
-    /// The number of rows in its result, if they can be counted.
+    /// The number of rows in the step's result, if they can be counted.
     pub(in crate::search) rows: Option<usize>,
     /// The texts of the plans that ran.
     pub(in crate::search) plans: Vec<String>,

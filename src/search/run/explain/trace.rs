@@ -54,7 +54,7 @@ impl Trace {
         self.0.is_some()
     }
 
-    /// Returns the table, so that the trace records its reads.
+    /// Returns a table with the same rows. The trace records what is read from the returned table.
     pub(in crate::search) fn watched(&self, table: ScopedTable) -> ScopedTable {
         match &self.0 {
             Some(tracing) => table.watched(&tracing.watch),
@@ -93,7 +93,8 @@ impl Trace {
         }
     }
 
-    /// Adds the plans that answered conditions on other resources to the explanation, if no other plan shows them.
+    /// Adds the plans that answered conditions on other resources to the explanation. A search calls this if no other
+    /// plan shows them.
     pub(in crate::search) fn sides(&self, joins: &[On]) {
         let plans = joins.iter().flat_map(|on| &on.ids);
         plans.for_each(|plan| self.shown(plan.as_ref()));
