@@ -344,8 +344,9 @@ impl ScalarUDFImpl for OverColumns {
         let rows = if one { 1 } else { args.number_rows };
         let arrays = args.args.iter().map(|value| value.to_array(rows));
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
-        // DataFusion's optimizer evaluates the function with null arguments. Their type is `Null`, so they lack the
-        // elements that the expression reads.
+        // DataFusion's optimizer also evaluates the function with null arguments. Such an argument has the type `Null`
+        // and lacks the elements that the expression reads. So it is left out, as if the column did not exist. With
+        // `guarded`, the result is null if the row's id is such an argument.
         let is_null = |array: &ArrayRef| array.data_type() == &DataType::Null;
         if self.guarded && arrays.first().is_some_and(is_null) {
             let data_type = self.schema.field(0).data_type();

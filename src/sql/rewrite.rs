@@ -1,5 +1,5 @@
 //! Rewrites DataFusion's logical plan of a statement, so that its tables read only the needed columns. Each
-//! `fhirpath()` call gets the columns that its expression reads as arguments. Each table gets the leaves that the plan
+//! `fhirpath()` call gets as arguments the columns that its expression reads. Each table gets the leaves that the plan
 //! uses.
 //!
 //! The rewrite runs once, before DataFusion's optimizer rules. If a statement uses a whole column, all leaves of the
@@ -39,8 +39,8 @@ struct OfTable {
     is_costly: bool,
 }
 
-/// Rewrites a plan, so that its tables read only the needed leaves. If there is a watch, it records what the tables
-/// read.
+/// Rewrites a plan, so that its tables read only the needed leaves. If there is a watch, the watch will record what the
+/// tables read.
 pub(super) fn rewrite(plan: LogicalPlan, tables: &Tables, watch: Option<&Arc<Watch>>) -> Result<LogicalPlan> {
     let mut guarded = false;
     plan.apply_with_subqueries(|node| {
@@ -86,7 +86,7 @@ fn give_columns(node: LogicalPlan, tables: &Tables, guarded: bool) -> Result<Tra
     })
 }
 
-/// Returns the called `fhirpath()` function and its arguments. `None` if the expression is not such a call.
+/// If the expression is a `fhirpath()` call, returns the called function and its arguments. Otherwise returns `None`.
 fn call(expression: &Expr) -> Option<(&Called, &[Expr])> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
         return None;
@@ -129,7 +129,7 @@ fn over_columns(
     Ok(ScalarUDF::from(function).call(given))
 }
 
-/// Returns the function over columns and its arguments. `None` if the expression is not a call of one.
+/// If the expression is a call of an `OverColumns`, returns this function and its arguments. Otherwise returns `None`.
 fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expression else {
         return None;
@@ -141,7 +141,8 @@ fn given(expression: &Expr) -> Option<(&OverColumns, &[Expr])> {
 fn leaves_of(node: &LogicalPlan, asked: &mut Asked) -> Result<()> {
     let inputs = node.inputs();
     let schema = merge_schema(&inputs);
-    // These operators use only the columns in their expressions. Any other operator uses all columns of its input.
+    // The operators in this list use only the columns in their expressions. Any other operator uses all columns of its
+    // inputs.
     let says = matches!(
         node,
         LogicalPlan::Projection(_)
@@ -177,8 +178,8 @@ fn walk(expression: &Expr, schema: &DFSchema, asked: &mut Asked) -> Result<()> {
         }
         return Ok(());
     }
-    // `necessary` has added this predicate for the scan. It reads no other leaves than the `fhirpath()` call from which
-    // it was derived, and that call is in the same filter.
+    // `necessary` has added this predicate for the scan. It was derived from a `fhirpath()` call in the same filter,
+    // and reads no other leaves than this call. So there is nothing to record.
     if is_predicate(expression) {
         return Ok(());
     }

@@ -53,7 +53,8 @@ pub struct Options {
 pub struct Session {
     context: SessionContext,
     tables: Arc<Tables>,
-    /// Set once a planned statement sorts by several keys. From then on, the memory pool makes sorts spill early.
+    /// Becomes `true` as soon as a planned statement sorts by several keys, and stays so. If it is `true`, the memory
+    /// pool makes sorts spill early.
     early: Arc<AtomicBool>,
 }
 
