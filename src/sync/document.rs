@@ -1,8 +1,8 @@
 //! Fetches documents that stayed at a source, while a client waits.
 //!
 //! This file decides which addresses are called, and with which token. It uses the access token of the authorization's
-//! syncs and does not refresh it: some sources issue refresh tokens for a single use. If a sync refreshed at the same
-//! time, the second use would lose the access.
+//! syncs and does not refresh it, because some sources issue refresh tokens for a single use. If a sync refreshed at
+//! the same time, the refresh token would be used twice, and the access would be lost.
 
 use std::time::Duration;
 
@@ -143,7 +143,7 @@ impl Shelf {
             .content_type
             .as_deref()
             .is_some_and(|content_type| content_type.contains("json"));
-        // JSON contains the bytes in base64, with some text around them.
+        // JSON contains the bytes in base64, with some text around them. So its limit is higher.
         let taken = if is_json { max_bytes / 3 * 4 + AROUND } else { max_bytes };
         let too_large = || NotGiven::TooLarge(max_bytes);
         if download.length().is_some_and(|length| length > taken) {

@@ -10,7 +10,7 @@ use crate::lake::{Intent, Lake, LakeError, LakeWriter, PatientScope};
 /// The maximum number of erasures that are carried out together.
 const AT_ONCE: usize = 1_000;
 
-/// Why an erasure failed. It stays requested until it succeeds.
+/// Why an erasure failed. A failed erasure stays requested until it succeeds.
 #[derive(Debug, thiserror::Error)]
 pub enum EraseError {
     /// An error of the store.
@@ -26,8 +26,8 @@ pub enum EraseError {
 pub struct Erasing {
     /// The number of completed erasures.
     pub done: usize,
-    /// The number of erasures that stay requested, because bytes or keys are left, or because the person's other
-    /// records could not be normalized. Rows that are left are hidden.
+    /// The number of erasures that stay requested. Of some, bytes or keys remain. For others, the person's other
+    /// records could not be normalized. The rows that remain are hidden.
     pub left: usize,
     /// The id of the last request that was handled.
     pub last: i64,
@@ -53,8 +53,8 @@ pub fn carry_out_erasures(
             return Ok(came);
         };
         came.last = last.id;
-        // Opening a writer continues the erasures that are recorded in the lake and unfinished. These must not be
-        // recorded again, because no new rows have come since.
+        // Opening a writer continues the unfinished erasures that are recorded in the lake. `erase_rows` does not
+        // record them again, because no new rows have come since then.
         let mut writer = lake.writer()?;
         let remains = erase_rows(&mut writer, &asked)?;
         let is_gone = |asked: &AskedErasure| !remains.contains_key(&asked.id);
@@ -69,7 +69,8 @@ pub fn carry_out_erasures(
         let (done, left): (Vec<AskedErasure>, Vec<AskedErasure>) = asked
             .into_iter()
             .partition(|asked| is_gone(asked) && !not_normalized.contains(&asked.owner));
-        // The writer was dropped before. When the erasures count as done, others must be able to write the lake.
+        // The writer is dropped above, because others must be able to write the lake as soon as the erasures count as
+        // done.
         store.erasures().done(&done)?;
         for asked in left.iter().filter(|asked| !is_gone(asked)) {
             let authorization = asked.authorizations.first();
@@ -85,8 +86,8 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Erases the rows of requests, unless they are gone already. Returns what remains of each request, as words for the
-/// log. If something remains, the request stays open, because a receipt for it would be wrong.
+/// Erases the rows of requests, unless the rows are gone already. Returns by request id what remains, as words for the
+/// log. If something remains, the request is not completed, because a receipt for it would be wrong.
 fn erase_rows(writer: &mut LakeWriter, asked: &[AskedErasure]) -> Result<BTreeMap<i64, Vec<String>>, LakeError> {
     let unfinished = || vec!["files that could not be replaced or removed".to_owned()];
     let known = writer.unfinished();
@@ -139,9 +140,11 @@ fn take_down(store: &Store, writer: &mut LakeWriter, over: Vec<AskedErasure>) ->
     Ok(writer.forget_evidence(&intents)?)
 }
 
-/// Normalizes each person's remaining records again, and removes their earlier versions, which may contain values from
-/// the erased rows. Returns the owners for whom this failed. Their erasures stay requested. If a file blocks an
-/// erasure, its rows are hidden, and after a failure the records are normalized again only when these rows are gone.
+/// Normalizes each person's remaining records again. Removes the earlier versions of these records, because they may
+/// contain values from the erased rows. Returns the owners for whom this failed. Their erasures stay requested.
+///
+/// If a file blocks an erasure, the erased rows are hidden but not gone. Then a failed normalization is not tried again
+/// until these rows are gone.
 fn normalize_what_is_left(
     store: &Store,
     writer: &mut LakeWriter,
@@ -151,7 +154,8 @@ fn normalize_what_is_left(
 ) -> Result<BTreeSet<i64>, EraseError> {
     let (mut done, mut failed) = (BTreeSet::new(), BTreeSet::new());
     let (mut whose, mut earlier, mut of) = (Vec::new(), Vec::new(), Vec::new());
-    // If a Patient's imported records are erased, there is nothing left to normalize.
+    // After the erasure of a Patient's imported records, nothing is left to normalize. So take only the erasures of
+    // synced records.
     let synced = asked.iter().filter(|asked| asked.patient.is_none());
     let due = synced.filter(|asked| is_gone(asked) || asked.failures == 0);
     for asked in due.filter(|asked| done.insert(asked.owner)) {
@@ -195,8 +199,8 @@ fn normalize_what_is_left(
     Ok(failed)
 }
 
-/// Logs that a person's records could not be normalized: the first time as a warning, then for debugging only. It is
-/// tried again until it succeeds.
+/// Logs that a person's records could not be normalized: the first time as a warning, later as a debug message. The
+/// normalization is tried again until it succeeds.
 fn say(asked: &AskedErasure, why: &str) {
     let authorization = asked.authorizations.first();
     if asked.failures == 0 {
@@ -214,8 +218,8 @@ fn say(asked: &AskedErasure, why: &str) {
     }
 }
 
-/// Returns the intent for all rows of the consent. Returns `None` if the erasure covers all authorizations of the
-/// consent.
+/// Returns the intent to erase rows of all authorizations of the consent. Returns `None` if the erasure covers all of
+/// them already.
 fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseError> {
     let of_consent = store.authorizations().of_consent(&asked.consent)?.into_iter();
     let authorizations: Vec<String> = of_consent.map(|authorization| authorization.id).collect();
@@ -227,7 +231,7 @@ fn whole(store: &Store, asked: &AskedErasure) -> Result<Option<Intent>, EraseErr
     Ok(Some(intent))
 }
 
-/// Returns the intent to erase the rows of authorizations' syncs, or a Patient's imported rows.
+/// Returns the intent to erase what the syncs of the request's authorizations stored, or a Patient's imported rows.
 pub fn intent(asked: &AskedErasure) -> Intent {
     Intent {
         mode: asked.mode,

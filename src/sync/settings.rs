@@ -19,8 +19,8 @@ pub struct Settings {
     pub knowledge: NewestKnowledge,
 }
 
-/// The limits of one patient's data from a source, and of the time it takes. They keep a source from filling the disk
-/// or delaying others.
+/// The limits of one patient's data from a source, and of the time to fetch them. They keep a source from filling the
+/// disk or delaying others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SyncLimits {
     /// The maximum number of bytes of records and their attachments. Further attachments stay at the source.
@@ -47,16 +47,16 @@ impl Default for SyncLimits {
 /// How temporary failures are retried. A request is retried after a short time, a job later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// The time before a request's second try. It doubles before each further one.
+    /// The time before a request's second try. It doubles before each further try.
     pub first: Duration,
-    /// The maximum time before a request's next try. If the source asks for more, a later attempt of the job makes the
-    /// request again.
+    /// The maximum time before a request's next try. If the source asks to wait longer, a later attempt of the job
+    /// makes the request again.
     pub max_wait: Duration,
     /// The maximum number of tries of a request.
     pub tries: u32,
     /// The maximum number of attempts of a job. The last one stores whatever was fetched.
     pub attempts: u32,
-    /// The number of seconds before a job's second attempt. It doubles before each further one.
+    /// The number of seconds before a job's second attempt. It doubles before each further attempt.
     pub again: i64,
 }
 

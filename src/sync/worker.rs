@@ -19,7 +19,7 @@ use crate::lake::{Lake, LakeError};
 const TICK: Duration = Duration::from_secs(1);
 /// The delay before retrying an erasure while another process writes the lake.
 const LOCK_RETRY: Duration = Duration::from_millis(50);
-/// The delay before erasures that were left undone are tried again.
+/// The delay before the worker retries erasures that it could not complete.
 const BLOCKED_RETRY: Duration = Duration::from_secs(60);
 
 /// A running worker.
@@ -30,8 +30,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts a worker on the current runtime. `base_url` is the service's public address. The systems of tags begin
-    /// with it.
+    /// Starts a worker on the current runtime. `base_url` is the service's public address. The systems of the tags on
+    /// synced records begin with this address.
     pub fn start(store: Arc<Store>, lake: Lake, client: Client, base_url: &str, settings: Settings) -> Worker {
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(work(
@@ -47,8 +47,8 @@ impl Worker {
         Worker { stop, task }
     }
 
-    /// Starts no further jobs and aborts running fetches. The next worker starts these jobs again. A running commit is
-    /// completed.
+    /// Stops the worker. It starts no further jobs and aborts running fetches. The next worker starts the aborted jobs
+    /// again. A running commit is completed.
     pub async fn stop(self) {
         let _ = self.stop.send(true);
         // A panic of the worker is already logged.
@@ -92,8 +92,8 @@ async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
     let _ = running_jobs.context.writing.lock().await;
 }
 
-/// Waits until this process holds the spool, and takes up the jobs of an ended process. Returns `None` if the worker
-/// was stopped.
+/// Waits until this process holds the spool. Then takes up the jobs that an ended process has left. Returns `None` if
+/// the worker was stopped.
 async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Option<JobContext> {
     let mut told = false;
     loop {
@@ -124,8 +124,8 @@ struct Running {
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
-    /// The result and the time of the last run that left erasures undone. Until they are tried again, only later
-    /// requests are handled.
+    /// The result and the time of the last run that left erasures undone. Until `BLOCKED_RETRY` has passed, only later
+    /// requests than those of the run are handled.
     erased: Option<(Erasing, Instant)>,
 }
 

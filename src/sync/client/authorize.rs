@@ -15,7 +15,7 @@ use super::registration::Registration;
 pub struct Redirect {
     /// The address.
     pub url: String,
-    /// The `state` in the address. The callback finds its session by a digest of the state.
+    /// The `state` in the address. The callback finds the patient's session by a digest of this value.
     pub state: String,
     /// The values for the exchange of the code.
     pub verifier: Verifier,
@@ -44,7 +44,8 @@ impl std::fmt::Debug for Verifier {
 
 impl Client {
     /// Builds an authorization request to a source (`aud` is its FHIR base) or to an identity provider (no `aud`). The
-    /// caller gives each source its own redirect URI, so that one source's answer never counts as another's.
+    /// caller gives each source its own redirect URI, so that an answer of one source never counts as an answer of
+    /// another source.
     pub fn redirect(
         &self,
         configuration: &Configuration,

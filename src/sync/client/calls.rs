@@ -10,7 +10,8 @@ use super::realm::Realm;
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(super) http: Http,
-    /// The addresses below which documents need no access token, because these addresses are signed.
+    /// The addresses below which documents are fetched without an access token, because each document's own address is
+    /// signed.
     signed: Realm,
 }
 

@@ -21,22 +21,22 @@ pub struct Configuration {
     pub authorization_endpoint: Option<String>,
     /// The token endpoint.
     pub token_endpoint: String,
-    /// The issuer of its ID tokens.
+    /// The issuer of the authorization server's ID tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// The address of the keys with which it signs.
+    /// The address of the keys with which the authorization server signs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks_uri: Option<String>,
-    /// The scopes that it supports.
+    /// The scopes that the authorization server supports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes_supported: Vec<String>,
-    /// The methods of PKCE that it supports.
+    /// The methods of PKCE that the authorization server supports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub code_challenge_methods_supported: Vec<String>,
-    /// The methods of client authentication that it supports.
+    /// The methods of client authentication that the authorization server supports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub token_endpoint_auth_methods_supported: Vec<String>,
-    /// Its SMART capabilities.
+    /// The SMART capabilities that the authorization server supports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
 }
@@ -52,7 +52,8 @@ impl Client {
         let guard = self.http.guard();
         let found = match smart.and_then(|json| configuration(&json, guard, base)) {
             Ok(found) => return Ok(found),
-            // A temporary failure or a forbidden address does not show that the source has no SMART configuration.
+            // After a temporary failure or a forbidden address, the source may still have a SMART configuration. So the
+            // CapabilityStatement is not tried instead.
             Err(error) if error.may_pass() || matches!(error, Error::Forbidden(_)) => return Err(error),
             Err(error) => error,
         };

@@ -56,7 +56,7 @@ pub enum Error {
          source's, add it with --token-endpoint {origin}"
     )]
     Elsewhere {
-        /// The origin.
+        /// The origin of the token endpoint.
         origin: String,
     },
     /// An ID token that is not valid.

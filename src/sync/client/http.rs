@@ -200,7 +200,7 @@ impl Answer {
     }
 }
 
-/// Returns the host of an address, with its port if it is not the default one. Errors may contain both.
+/// Returns the host of an address. If the port is not the default one, adds the port. Errors may contain host and port.
 pub(super) fn host(url: &Url) -> String {
     let name = url.host_str().unwrap_or_default();
     match url.port() {

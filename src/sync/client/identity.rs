@@ -13,7 +13,8 @@ use super::locator::Demographics;
 
 /// The allowed clock difference, in seconds.
 const LEEWAY: i64 = 60;
-/// The algorithms with which only the provider can sign. Those with a shared secret are not among them.
+/// The accepted signature algorithms. With these, only the provider can sign. Algorithms with a shared secret are not
+/// accepted, because the client can sign with the secret, too.
 const SIGNED: [Algorithm; 8] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -28,9 +29,9 @@ const SIGNED: [Algorithm; 8] = [
 /// An OpenID provider with the configuration that it publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// Its issuer. Its ID tokens repeat it.
+    /// The provider's issuer. Its ID tokens have the same `iss`.
     pub issuer: String,
-    /// Its configuration.
+    /// The configuration that the provider publishes.
     pub configuration: Configuration,
 }
 
@@ -140,7 +141,7 @@ fn verify(
         None => keys.keys.iter().collect(),
     };
     let mut validation = Validation::new(header.alg);
-    // All other claims are checked below. `exp` is compared to the service's own clock.
+    // Verify only the signature here. The claims are checked below, and `exp` is compared to the service's own clock.
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     validation.validate_aud = false;
@@ -230,7 +231,7 @@ mod tests {
             bad[name] = value;
             assert!(check(&sign(&bad, &private)).is_err(), "{bad}");
         }
-        // A list with our client id alone is accepted like the id itself.
+        // An `aud` list that has only our client id is accepted like the id itself.
         let mut list = good.clone();
         list["aud"] = json!(["us"]);
         assert!(check(&sign(&list, &private)).is_ok());

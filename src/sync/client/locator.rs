@@ -23,7 +23,7 @@ pub struct Demographics {
     pub family: String,
     /// `YYYY-MM-DD`.
     pub birth_date: String,
-    /// One of FHIR's codes.
+    /// The gender, as one of FHIR's codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gender: Option<String>,
     /// The postal code of the person's address.
@@ -41,11 +41,11 @@ impl std::fmt::Debug for Demographics {
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Facility {
-    /// Its name.
+    /// The facility's name.
     pub name: String,
-    /// Its FHIR base. The directory finds its endpoint by this.
+    /// The facility's FHIR base. The directory finds the facility's endpoint by this address.
     pub fhir_base: String,
-    /// The id of the person's Patient there.
+    /// The id of the person's Patient at the facility.
     pub patient: String,
 }
 

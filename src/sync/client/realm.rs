@@ -8,7 +8,8 @@ use url::Url;
 pub struct Realm(Vec<Url>);
 
 impl Realm {
-    /// Creates the set of all addresses below these, which may end in a slash or not. An invalid URL adds nothing.
+    /// Creates the set of all addresses below these bases. A base may end in a slash or not. An invalid URL adds
+    /// nothing.
     pub fn under<'a>(bases: impl IntoIterator<Item = &'a str>) -> Realm {
         Realm(bases.into_iter().filter_map(|base| Url::parse(base).ok()).collect())
     }
@@ -30,8 +31,8 @@ impl Realm {
 }
 
 impl Realm {
-    /// Returns an address that belongs to the realm. A source behind a TLS proxy may write `http` for its own host.
-    /// Then the returned address has `https`, and the port of the realm.
+    /// Returns the address, if it belongs to the realm. A source behind a TLS proxy may write `http` for its own host.
+    /// Such an address is returned with `https` and the port of the realm.
     pub fn own(&self, url: &Url) -> Option<Url> {
         if self.holds(url) {
             return Some(url.clone());

@@ -14,7 +14,8 @@ pub struct Registration {
     pub scope: String,
     /// How the source accepts the secret, if this is known.
     pub client_auth: Option<ClientAuth>,
-    /// The addresses to which the secret may be sent. `None` allows all addresses with TLS, and this machine.
+    /// The addresses to which the secret may be sent. `None` allows all addresses with TLS, and all addresses of this
+    /// machine.
     pub secret_at: Option<Realm>,
 }
 

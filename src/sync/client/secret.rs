@@ -13,9 +13,9 @@ use crate::consent::ClientAuth;
 pub enum SecretTried {
     /// The source accepts the secret in this way.
     Taken(ClientAuth),
-    /// The source refuses the secret in all ways.
+    /// The source refuses the secret, whichever way it is sent.
     Refused,
-    /// The answers do not show whether the source accepts the secret. This is the first error.
+    /// The answers do not show whether the source accepts the secret. Contains the first error.
     Untold(Error),
 }
 
@@ -72,8 +72,8 @@ impl Client {
     }
 }
 
-/// Returns the ways in which a source may accept the secret, the most likely first. The known way comes before those in
-/// its configuration.
+/// Returns the ways in which a source may accept the secret, the most likely first. A way that the registration already
+/// knows comes before those of the source's configuration.
 pub(super) fn ways(configuration: &Configuration, registration: &Registration, secret: &str) -> Vec<ClientAuth> {
     let methods = &configuration.token_endpoint_auth_methods_supported;
     let has = |name: &str| methods.iter().any(|method| method == name);

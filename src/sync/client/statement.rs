@@ -15,7 +15,7 @@ use super::http::{FHIR_JSON, host, malformed};
 const LARGEST: u64 = 16 << 20;
 /// The maximum number of pieces that wait for the parser.
 const PIECES: usize = 4;
-/// The maximum number of types. `ENTRIES` is that of the entries of each list in a type.
+/// The maximum number of types. `ENTRIES` is the maximum number of entries of each list in a type.
 const TYPES: usize = 300;
 const ENTRIES: usize = 200;
 /// The maximum number of characters of a name or an address. The rest is cut off.
@@ -195,7 +195,7 @@ impl<B: AsRef<[u8]>> Read for Pieces<B> {
 /// Reads a statement. Returns `None` for another resource, and for malformed JSON.
 fn read(source: impl Read) -> Option<Statement> {
     let document: Document = serde_json::from_reader(std::io::BufReader::new(source)).ok()?;
-    // DSTU2 calls it Conformance.
+    // DSTU2 calls the CapabilityStatement Conformance.
     if !matches!(document.resource_type.0.as_str(), "CapabilityStatement" | "Conformance") {
         return None;
     }

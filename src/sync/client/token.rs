@@ -64,7 +64,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Refreshes the access token. If the answer has no refresh token, the used one stays valid.
+    /// Refreshes the access token. If the answer has no refresh token, the one that was sent stays valid.
     pub async fn refresh(
         &self,
         configuration: &Configuration,
@@ -144,7 +144,7 @@ impl Client {
         match how {
             None => form.push(("client_id", id)),
             Some(ClientAuth::Post) => form.extend([("client_id", id), ("client_secret", secret)]),
-            // RFC 6749 requires both parts in form encoding.
+            // RFC 6749 requires the client id and the secret in form encoding.
             Some(ClientAuth::Basic) => basic = Some((encoded(id), encoded(secret))),
             Some(ClientAuth::PlainBasic) => basic = Some((id.to_owned(), secret.to_owned())),
         }
@@ -191,8 +191,8 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
     })
 }
 
-/// Returns the id in a Patient's id or reference. Returns `None` if it cannot be used in a request. With an empty id,
-/// for example, a lenient source would return everybody's records.
+/// Returns the id in `patient`, which is an id or a reference. Returns `None` if the id cannot be used in a request.
+/// With an empty id, for example, a lenient source would return everybody's records.
 pub(super) fn patient_id(patient: &str) -> Option<&str> {
     let id = patient.rsplit_once('/').map_or(patient, |(_, id)| id);
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'%' | b'\\' | b'"' | b'<' | b'>');
@@ -200,8 +200,8 @@ pub(super) fn patient_id(patient: &str) -> Option<&str> {
     (whole && !matches!(id, "." | "..")).then_some(id)
 }
 
-/// Returns the OAuth error in an answer. If it has none, or if its status means a temporary failure, returns the error
-/// for the status.
+/// Returns the error for a refused token request: the OAuth error in the answer. If the answer has none, or if its
+/// status means a temporary failure, returns the error for the status.
 fn refused(answer: &Answer) -> Error {
     let code = answer
         .json::<Value>()

@@ -17,18 +17,19 @@ use super::token::{Grant, patient_id};
 pub struct Arrival<'a> {
     /// The source's FHIR base.
     pub fhir_base: &'a str,
-    /// The configuration of its authorization server.
+    /// The configuration of the source's authorization server.
     pub configuration: &'a Configuration,
-    /// The service's registration there.
+    /// The service's registration with the source.
     pub registration: &'a Registration,
-    /// The `nonce` of the request.
+    /// The `nonce` of the authorization request.
     pub nonce: &'a str,
     /// The service's time in seconds.
     pub now: i64,
 }
 
 impl Client {
-    /// Returns the id of the Patient whose records the access token opens. Returns `None` if there is no single one.
+    /// Returns the id of the Patient whose records the access token opens. Returns `None` if there is not exactly one
+    /// such Patient.
     pub async fn whose(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
         if let Some(id) = self.fhir_user(arrival, grant).await? {
             return Ok(Some(id));
@@ -39,7 +40,7 @@ impl Client {
             let answer = self.fetch(&address, &grant.access_token, &realm).await?;
             match answer.status {
                 200 => return Ok(sole_patient(&answer.body)),
-                // The source may refuse the page size, so the next address has none.
+                // The source may refuse the page size. So the next address is tried, which has no page size.
                 400 | 422 => {}
                 status if super::is_passing(status) => return Err(answer.refusal()),
                 _ => return Ok(None),
@@ -82,7 +83,7 @@ fn named_patient(user: &str, base: &str) -> Option<String> {
     patient_id(id).filter(|one| *one == id).map(str::to_owned)
 }
 
-/// Returns the Patient of a page that has only one and no next page.
+/// Returns the id of the only Patient on a page. Returns `None` if the page has several Patients or a next page.
 fn sole_patient(body: &[u8]) -> Option<String> {
     let page: Value = serde_json::from_slice(body).ok()?;
     let mut links = page["link"].as_array().into_iter().flatten();

@@ -1,6 +1,6 @@
-//! The records of one search, or of one round of reads: a draft on disk, with their names and their references. They
-//! count for the job after [`Work::keep`]. If a catch is dropped without it, nothing of it stays, and its references
-//! are not followed.
+//! The records of one search, or of one round of reads: a draft on disk, and the names and references of its records.
+//! The records count for the job after [`Work::keep`]. If a catch is dropped without it, nothing of it stays, and its
+//! references are not followed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -85,7 +85,7 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Makes a complete catch count for the job. Returns the number of its records.
+    /// Adds the records of a complete catch to those of the job. Returns the number of added records.
     pub(super) fn keep(&self, mut catch: Catch<'_>) -> Result<u64, Trouble> {
         let Some(draft) = catch.draft.take() else { return Ok(0) };
         let records = self.spool.keep(draft).map_err(internal)?;

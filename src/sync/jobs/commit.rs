@@ -27,9 +27,9 @@ pub(super) struct Commit {
 }
 
 impl Commit {
-    /// Commits the records, unless the job was stopped. This is checked while the job holds the lake's writer, which an
-    /// erasure needs, too. So either the erasure comes later and takes the new rows, or this commit sees that the
-    /// consent has ended.
+    /// Commits the records, unless the job was stopped. The job checks this while it holds the lake's writer. An
+    /// erasure needs the writer, too. So either the erasure comes later and erases the new rows, or the job sees here
+    /// that the consent has ended.
     pub(super) fn carry_out(self) -> Result<Summary, Trouble> {
         let mut writer = self.writer()?;
         if !self.stands()? {

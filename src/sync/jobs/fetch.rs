@@ -94,7 +94,7 @@ struct NotAlong {
     status: u16,
 }
 
-/// Returns the gap for missing Provenance: one for all these types.
+/// Returns the gap for missing Provenance: one gap for all types that were fetched without it.
 fn provenance_gap(mut without: Vec<NotAlong>) -> Option<Gap> {
     without.sort_by_key(|one| one.resource_type);
     let status = without.first()?.status;
@@ -169,8 +169,8 @@ impl<'w> Work<'w> {
     }
 
     /// Returns the time from which on changes of a type are fetched. Returns `None` if the type must be fetched
-    /// completely: without an earlier sync, if the source cannot search by `_lastUpdated`, or if the earlier syncs have
-    /// no records of the type or not all of them.
+    /// completely. This is so if there was no earlier sync, if the source cannot search by `_lastUpdated`, if the
+    /// earlier syncs have no records of the type, or if some of its records are missing.
     fn since(&self, name: &str) -> Option<String> {
         let last = self.whose.since?;
         let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
@@ -206,8 +206,8 @@ impl<'w> Work<'w> {
         Ok(Found::gap(Gap::of("Patient", why)))
     }
 
-    /// Reads one resource. Its name must be `name`, such as `Patient/1`. If the answer is something else, it is
-    /// requested once more.
+    /// Reads one resource. Its name must be `name`, such as `Patient/1`. If the answer is something else, the resource
+    /// is requested once more.
     pub(super) async fn read(&self, url: &str, name: &str) -> Result<Result<Record, Why>, Trouble> {
         let mut again = true;
         loop {

@@ -1,5 +1,6 @@
-//! Reads by id what other records refer to and no search returned: organizations, practitioners, medications, and
-//! records of any granted type, whether or not the source can search it. It works in rounds.
+//! Reads by id the resources to which records refer and that no search returned. These are organizations,
+//! practitioners, medications, and records of any granted type, whether or not the source can search the type. It works
+//! in rounds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -31,7 +32,8 @@ struct Tally {
 }
 
 impl<'w> Work<'w> {
-    /// Reads the targets of references that were not fetched, and then the targets of their references.
+    /// Reads the targets of references, unless they were fetched already. Then reads the targets of their references,
+    /// and so on.
     pub(super) async fn follow(&'w self, fetched: &mut Fetched) -> Result<(), Trouble> {
         // If the search for a type failed, none of its records are read.
         let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
@@ -80,7 +82,7 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Removes and returns the targets of references that were neither fetched nor requested yet.
+    /// Takes all targets of references out of `wanted`. Returns those that were neither fetched nor requested yet.
     fn unmet(&self) -> Vec<(&'static str, String)> {
         let (mut wanted, met) = (lock(&self.wanted), lock(&self.met));
         let names = std::mem::take(&mut *wanted).into_iter();
@@ -137,7 +139,7 @@ impl<'w> Work<'w> {
     }
 }
 
-/// The records that could not be read, by type: the most serious reason, and their number.
+/// For each type, the number of records that could not be read, and the most serious reason.
 #[derive(Default)]
 struct Lost(BTreeMap<&'static str, (Why, u64)>);
 

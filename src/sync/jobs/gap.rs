@@ -25,15 +25,16 @@ pub(super) enum Why {
     NotFound(u16),
     /// Records refer to a resource of a type that, by the source's statement, cannot be read.
     NotListed,
-    /// The source refused the search for the whole type. These narrower searches were made instead, and may not reach
-    /// all records.
+    /// The source refused the search for the whole type. Narrower searches were made instead, and the text describes
+    /// them. They may not reach all records.
     Narrowed(String),
     /// A request failed.
     Failed(Trouble),
-    /// The source's statement does not list a search for the type, and the search failed. The status is given if the
-    /// source refused it.
+    /// The source's statement does not list a search for the type, and the search failed. Contains the status if the
+    /// source refused the search.
     Unlisted(Option<u16>),
-    /// With this status, the source refused to include the resource in the searches of these types.
+    /// The source refused to include resources of this type in the searches of other types. Contains the status, and
+    /// the names of the other types.
     NotAlong(u16, String),
     /// The source refused too many searches of the type, so further ones were not made.
     GivenUp,

@@ -13,8 +13,8 @@ const MAX_RECORDS: usize = 10_000;
 /// The elements that are copied from a contained Patient.
 const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate", "address"];
 
-/// Returns a Patient with this id, as a line of NDJSON. Its elements are from the first contained Patient whom a record
-/// is about. If there is none, it has the name beside a reference, or only its id.
+/// Returns a Patient with this id, as a line of NDJSON. Its elements come from a contained Patient: the first one whom
+/// a record is about. If there is none, the Patient has the name that a reference has as `display`, or only its id.
 pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
     let mut patient = Map::new();
     patient.insert("resourceType".to_owned(), "Patient".into());

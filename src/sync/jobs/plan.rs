@@ -36,7 +36,8 @@ const USUAL: &[&str] = &[
     "Provenance",
 ];
 
-/// Types whose resources contain other resources. The checks here would not see what is inside.
+/// Types whose resources contain other resources. They are not fetched, because the checks here would not see the
+/// resources inside.
 const WRAPPERS: &[&str] = &["Bundle", "Parameters"];
 
 /// What is known about a source before records are requested.
@@ -55,7 +56,8 @@ pub(super) struct Plan {
     pub(super) searches: Vec<Search>,
     /// The granted types. Records of other types are not stored.
     pub(super) granted: Vec<TypeId>,
-    /// The types that can be read by id, except those for which the source's statement shows no read.
+    /// The granted types whose resources may be read by id. Patient is not among them, and neither are the types that
+    /// the source's statement lists without reading.
     pub(super) readable: Vec<TypeId>,
     /// The granted types that the source's statement does not list.
     pub(super) unlisted: Vec<TypeId>,
@@ -76,7 +78,7 @@ pub(super) enum Listing {
     Source,
     /// The directory. The source's statement lacks the type, or a search parameter for the patient.
     Directory,
-    /// Neither of them. The type is one of the usual ones.
+    /// Neither the source's statement nor the directory. The type is one of the usual ones.
     Nowhere,
 }
 
@@ -89,7 +91,7 @@ pub(super) enum Way {
 }
 
 impl Search {
-    /// Whether it is for this type.
+    /// Whether this search is for the type with this name.
     pub(super) fn is(&self, name: &str) -> bool {
         facts().get(self.type_id).name == name
     }
@@ -157,7 +159,8 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     plan
 }
 
-/// Returns the parameter that searches a type by patient. If `named` is not empty, it must be one of these.
+/// Returns the parameter that searches a type by patient. If `named` is not empty, only parameters in `named` are
+/// allowed.
 fn by_patient(type_id: TypeId, named: &[String]) -> Option<&'static str> {
     let admitted = |code: &&str| named.is_empty() || named.iter().any(|one| one == code);
     let of_patient = SearchParameters::builtin().get(type_id, "patient").map(|_| "patient");

@@ -179,8 +179,8 @@ struct Done {
     report: JobReport,
 }
 
-/// Fetches and commits the records of a job. Returns what was stored. `fetched` gets what was fetched, even if the job
-/// fails after that.
+/// Fetches and commits the records of a job. Returns what was stored. Sets `fetched` to what was fetched, so that the
+/// caller knows it even if the job fails later.
 async fn carry_out(
     context: &Arc<JobContext>,
     begun: BegunJob,
@@ -235,8 +235,8 @@ async fn carry_out(
         statement: statement.as_ref(),
     };
     let plan = plan(&patient, known);
-    // The last sync may lack records of types that are only read by reference. They are found again only if everything
-    // is fetched.
+    // The last sync may lack records of types that are only read by reference. These records are found again only if
+    // everything is fetched. So in this case ignore the last sync.
     let is_searched = |name: &String| {
         plan.searches
             .iter()
@@ -328,7 +328,7 @@ async fn carry_out(
     })
 }
 
-/// Returns what decides the ids of a job's attachments, and the attachments that the lake has already.
+/// Returns the attachments that the lake already has, and what is needed to compute the ids of a job's attachments.
 async fn whose_attachments(
     context: &JobContext,
     begun: &BegunJob,
@@ -349,8 +349,8 @@ async fn whose_attachments(
     })
 }
 
-/// Whether the Patient was granted and could not be read, and a repetition would not help. Without a grant there is no
-/// gap.
+/// Whether the Patient was granted but could not be read, and another attempt would not help. If the Patient was not
+/// granted, there is no gap for it.
 fn is_granted_patient(gaps: &[Gap]) -> bool {
     gaps.iter()
         .any(|gap| gap.resource_type == "Patient" && !matches!(gap.why, Why::Failed(_)))
@@ -365,8 +365,8 @@ fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String
     Ok((spool, patient))
 }
 
-/// Returns the source's statement: the stored one, or a new one if that is too old. If none can be read, returns the
-/// stored one, if there is one.
+/// Returns the source's statement: the stored one or, if that is too old, a new one. If no new one can be read, returns
+/// the stored one even if it is too old.
 async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect) -> Result<Option<Statement>, Trouble> {
     let kept = dialect
         .statement
@@ -379,8 +379,8 @@ async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect)
     let asked = tokio::time::timeout(STATEMENT_WAIT, context.client.statement(&endpoint.fhir_base)).await;
     let Ok(Ok(found)) = asked else { return Ok(kept) };
     if found.problem().is_some() {
-        // This may be the page of a gateway, and so be temporary. It is not stored, and an earlier usable statement
-        // comes before it.
+        // This answer may come from a gateway, and the problem may be temporary. So it is not stored, and an earlier
+        // usable statement is preferred.
         let sound = kept.filter(|kept: &Statement| kept.problem().is_none());
         return Ok(Some(sound.unwrap_or(found)));
     }
@@ -393,10 +393,12 @@ async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect)
     Ok(Some(found))
 }
 
-/// Decides whether the fetched records are stored. On the last attempt, all that was fetched is stored. Before it, a
-/// temporary failure puts the job off, and any other failed request does so for the first [`BROKEN_ATTEMPTS`] attempts.
-/// Fails if nothing was fetched. But with `is_known`, the lake has records already, and an empty result may mean that
-/// nothing is new.
+/// Decides whether the fetched records are stored. On the last attempt, all that was fetched is stored. Before the last
+/// attempt, a temporary failure puts the job off. Any other failed request puts it off only before attempt number
+/// [`BROKEN_ATTEMPTS`].
+///
+/// Fails if nothing was fetched. But with `is_known`, the lake has records already. Then an empty result is no error if
+/// no request failed, because it may mean that nothing is new.
 fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<(), Trouble> {
     let mut broken = None;
     for gap in &fetched.gaps {
@@ -412,7 +414,7 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
             retry_after: None,
         });
     }
-    // Records that are missing for other reasons do not fail a sync that finds nothing new.
+    // If no request failed, a sync that finds nothing new succeeds, even if records are missing for other reasons.
     if fetched.records > 0 || (is_known && broken.is_none()) {
         return Ok(());
     }

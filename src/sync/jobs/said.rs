@@ -15,12 +15,12 @@ use crate::fhir::outcome::{IssueType, Severity};
 const LARGEST: usize = 256 << 10;
 /// The maximum number of stored issues.
 const ISSUES: usize = 8;
-/// The maximum number of characters of a text. `WORD` is that of one word in it.
+/// The maximum number of characters of a text. `WORD` is the maximum of one word in the text.
 const LETTERS: usize = 500;
 const WORD: usize = 48;
 /// The maximum number of codings of an issue, and of its expressions.
 const PARTS: usize = 4;
-/// Shorter secrets, in bytes, are not cut out.
+/// Secrets with fewer bytes than this are not cut out.
 const SHORTEST_SECRET: usize = 6;
 /// Stands for text that was cut out.
 const CUT: &str = "…";
@@ -30,7 +30,7 @@ const CUT: &str = "…";
 pub(super) struct Said(Mutex<Vec<Value>>);
 
 impl Said {
-    /// Stores the issues of an OperationOutcome, without these secrets. Ignores any other body.
+    /// Stores the issues of an OperationOutcome, with these secrets cut out. Ignores any other body.
     pub(super) fn hear(&self, body: &[u8], secrets: &[&str]) {
         let is_full = || self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= ISSUES;
         if body.len() > LARGEST || is_full() {

@@ -183,7 +183,7 @@ impl Source {
         remember(move || store.dialects().set_page_size(&endpoint, size));
     }
 
-    /// Stores the origin of a next page that was refused, because it is outside the realm.
+    /// Stores the origin of a next page that is outside the realm and therefore was not requested.
     pub(super) fn pages_elsewhere(&self, origin: &str) {
         let (store, endpoint, origin) = (self.store.clone(), self.endpoint.clone(), origin.to_owned());
         remember(move || store.dialects().set_elsewhere(&endpoint, &origin));
@@ -220,7 +220,7 @@ impl Source {
             };
             if let Ok(Reply { answer: refusal, .. }) = reply.as_ref()
                 && refusal.status != 200
-                // The first 401 only causes a renewal of access.
+                // The first 401 only causes a renewal of access, so its body is not stored.
                 && (refusal.status != 401 || renewed)
             {
                 self.hear(&refusal.body).await;
@@ -409,7 +409,7 @@ pub(super) fn internal(error: impl std::fmt::Display) -> Trouble {
 /// Returns a random time between half of a time and all of it, so that jobs that failed together do not retry together.
 fn jittered(time: Duration) -> Duration {
     let half = time / 2;
-    // Each new hasher has random keys.
+    // Each new hasher has random keys, so its hash is a random number.
     let chance = std::hash::RandomState::new().hash_one(0u8) as u32;
     half + half.mul_f64(f64::from(chance) / f64::from(u32::MAX))
 }

@@ -1,6 +1,6 @@
-//! The spool: fetched records on disk until they are committed. Each job has a folder, which is removed with the job.
-//! The records are sealed with a key that exists only in memory. So an ended process leaves no readable records. The
-//! next process removes the folders that it left.
+//! The spool: fetched records on disk until they are committed. Each job has a folder, which is removed when the job
+//! ends. The records are sealed with a key that exists only in memory. So a process that ends early leaves no readable
+//! records. The next process removes the folders that are left.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -22,7 +22,7 @@ pub fn empty_spool(lake: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The folder of all spools. One process holds it.
+/// The folder of all spools. One process at a time holds its lock.
 #[derive(Debug)]
 pub(in crate::sync) struct Spools {
     folder: PathBuf,
@@ -77,7 +77,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Creates a file for records. They count after [`Spool::keep`].
+    /// Creates a file for records. These records count for the job after [`Spool::keep`].
     pub(super) fn draft(&self, name: &str) -> io::Result<Draft> {
         let path = self.folder.join(format!("{name}.ndjson"));
         Ok(Draft {
@@ -87,7 +87,7 @@ impl Spool {
         })
     }
 
-    /// Makes the records of a draft count. Returns their number.
+    /// Adds the records of a draft to those that count for the job. Returns the number of added records.
     pub(super) fn keep(&self, draft: Draft) -> io::Result<u64> {
         draft.file.finish()?;
         let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -103,7 +103,7 @@ impl Spool {
         std::fs::rename(&draft.path, kept.path())
     }
 
-    /// Returns a path for a file without records.
+    /// Returns a path in the spool for a file that has no records, such as an attachment.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }

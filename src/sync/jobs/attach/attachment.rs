@@ -9,17 +9,18 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
     pub(super) source_id: String,
-    /// Its media type, from the first record that states it.
+    /// The attachment's media type, from the first record that states one.
     pub(super) content_type: Option<String>,
-    /// `Type/id` of the first record that refers to it.
+    /// `Type/id` of the first record that refers to the attachment.
     pub(super) record: String,
-    /// A digest for each record that refers to it: of the record's name, of its version, and of its description of the
-    /// attachment.
+    /// One digest for each record that refers to the attachment. It covers the record's name, the record's version, and
+    /// the record's description of the attachment.
     pub(super) said: BTreeSet<[u8; 32]>,
 }
 
 impl Wanted {
-    /// Returns a digest of all descriptions of the attachment. While it is equal, the attachment counts as unchanged.
+    /// Returns one digest of all that records say about the attachment. As long as this digest stays the same, the
+    /// attachment counts as unchanged.
     pub(super) fn origin(&self) -> String {
         let mut hasher = Sha256::new();
         self.said.iter().for_each(|said| hasher.update(said));
@@ -38,9 +39,10 @@ pub(super) struct Fetched {
 /// What became of one attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is in the lake, or the commit adds it. The length and the SHA-1 of its bytes, if they are known.
+    /// The attachment is in the lake, or the commit adds it. Contains the length and the SHA-1 of its bytes, if they
+    /// are known.
     Here(Option<(u64, [u8; 20])>),
-    /// It stays at the source.
+    /// The attachment stays at the source.
     Away,
 }
 

@@ -32,7 +32,7 @@ pub(in crate::sync) enum Json {
     },
     /// An OperationOutcome, or a Binary without valid bytes.
     Nothing,
-    /// Something else, which is the attachment itself.
+    /// Other JSON, which is the attachment itself.
     Other,
 }
 
@@ -73,7 +73,7 @@ pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     }
 }
 
-/// Returns the media type of the bytes: that of the answer or, if it states none, that of the record.
+/// Returns the media type of the bytes. It comes from the answer or, if the answer states none, from the record.
 pub(super) fn content_type(answered: Option<&str>, said: Option<&str>) -> String {
     let known = |text: &&str| is_media_type(text) && !text.starts_with(UNKNOWN);
     let (answered, said) = (answered.map(str::trim), said.map(str::trim));

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::lake::{AttachmentWriter, Keys, LakeError, Sums};
 use crate::sync::client::{Answer, Client, Error, Realm};
 
-/// The maximum number of bytes of an answer without a file, and of the JSON around the base64 of a file.
+/// The maximum number of bytes of an answer whose status is not 200. For an answer as JSON, also the maximum number of
+/// bytes around the base64 of a file.
 const SAID: usize = 64 << 10;
 
 /// The file for an answer that is no record.
@@ -21,7 +22,7 @@ pub(in crate::sync::jobs) struct DownloadTarget<'w> {
 
 /// The answer to a request.
 pub(in crate::sync::jobs) struct Reply {
-    /// The answer. Its body is empty if it is in the file.
+    /// The answer. Its body is empty if the body was written to the file.
     pub(in crate::sync::jobs) answer: Answer,
     /// The file, if one was requested and the status is 200.
     pub(in crate::sync::jobs) file: Option<Result<Sums, NoFile>>,
@@ -30,9 +31,9 @@ pub(in crate::sync::jobs) struct Reply {
 /// Why there is no file.
 #[derive(Debug)]
 pub(in crate::sync::jobs) enum NoFile {
-    /// It exceeds the size limit.
+    /// The file exceeds the size limit.
     TooLarge,
-    /// It cannot be written.
+    /// The file cannot be written.
     Lost(LakeError),
 }
 
@@ -60,7 +61,7 @@ pub(in crate::sync::jobs) async fn once(
         }
         return Ok(Reply { answer, file: None });
     }
-    // JSON contains the bytes in base64, with some text around them.
+    // JSON contains the bytes in base64, with some text around them. So its limit is higher.
     let is_json = answer
         .content_type
         .as_deref()

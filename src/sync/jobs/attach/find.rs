@@ -24,7 +24,7 @@ const LONGEST: usize = 4_096;
 /// The FHIR base and the realm of a source, with which addresses in its records are resolved.
 #[derive(Clone)]
 pub(super) struct SourceAddress {
-    /// The FHIR base without a trailing slash. `root` has one.
+    /// The FHIR base without a trailing slash. `root` is the same address with the slash.
     base: String,
     root: Url,
     realm: Realm,
@@ -43,8 +43,8 @@ impl SourceAddress {
         })
     }
 
-    /// Resolves an address. As R4 defines, a relative one starts from the FHIR base. Also returns whether the address
-    /// belongs to the source.
+    /// Resolves an address. As R4 defines, a relative address starts from the FHIR base. Also returns whether the
+    /// address belongs to the source.
     pub(super) fn resolve(&self, text: &str) -> Option<(Url, bool)> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST || text.starts_with('#') {
@@ -58,8 +58,8 @@ impl SourceAddress {
         }
     }
 
-    /// Returns the source's id for the content of an address: the id of a Binary if the address is that of a Binary,
-    /// else an id that is derived from the address.
+    /// Returns the source's id for the content of an address. If this is the address of a Binary, returns the id of the
+    /// Binary. Otherwise returns an id that is derived from the address.
     fn source_id(&self, url: &Url) -> String {
         let named = || {
             let path = url.path().strip_prefix(self.root.path())?;

@@ -1,6 +1,6 @@
 //! Changes the addresses of fetched attachments in records to `Binary/{id}`. R4 reads such an address relative to this
-//! service. So a record stays correct when the service's address changes. An attachment that was not fetched has its
-//! absolute address at the source.
+//! service. So a record stays correct when the service's address changes. If an attachment was not fetched, the record
+//! has the attachment's absolute address at the source.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -61,7 +61,7 @@ fn rewrite_line(
                 let Some(id) = id(&url) else { return };
                 edits.replace_str(value, &format!("Binary/{id}"));
                 let Some((bytes, sha1)) = facts else { return };
-                // R4's integers have 32 bits.
+                // R4's integers have 32 bits, so a larger size is not written.
                 if attachment.get("size").is_none() && *bytes <= i32::MAX as u64 {
                     edits.append(attachment, "size", &bytes.to_string());
                 }
@@ -69,7 +69,7 @@ fn rewrite_line(
                     edits.append(attachment, "hash", &format!("\"{}\"", STANDARD.encode(sha1)));
                 }
             }
-            // A relative address would lead to this service.
+            // Write the absolute address, because a relative one would lead to this service.
             _ if Url::parse(&written).is_err() => edits.replace_str(value, url.as_str()),
             _ => {}
         }

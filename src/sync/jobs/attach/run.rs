@@ -17,7 +17,7 @@ use crate::sync::settings::SyncLimits;
 /// The maximum number of attachments that one job fetches.
 const MAX_FETCHED: usize = 20_000;
 
-/// What decides the ids of a job's attachments, and the attachments that the lake has already.
+/// The attachments that the lake already has, and what is needed to compute the ids of a job's attachments.
 pub(in crate::sync::jobs) struct Whose {
     pub(in crate::sync::jobs) lake: Lake,
     pub(in crate::sync::jobs) owner: i64,
@@ -131,8 +131,8 @@ pub(in crate::sync::jobs) async fn attach(
     attached.gaps = gaps.0;
     let spool = blocking(move || {
         rewrite::rewrite(&spool, &found.in_files, &place, &fates, &|url| ids.get(url).cloned())?;
-        // This name sorts last among the spool's files. So these rows replace the source's own rows of the same
-        // Binaries, which have no bytes.
+        // Write the Binaries of the fetched files. The name of this draft sorts last among the spool's files. So these
+        // rows replace the source's own rows of the same Binaries, which have no bytes.
         let mut draft = spool.draft("zz-attachments")?;
         for line in &lines {
             draft.line(line)?;

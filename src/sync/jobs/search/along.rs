@@ -21,7 +21,8 @@ impl Along {
         Along { wanted, refused: None }
     }
 
-    /// Returns this status, if a search succeeded only without Provenance.
+    /// Returns the status with which the source refused to include Provenance. `None` unless a search succeeded only
+    /// without Provenance.
     pub(in crate::sync::jobs) fn refused(&self) -> Option<u16> {
         self.refused
     }
@@ -53,8 +54,8 @@ impl<'w> Work<'w> {
         let Reply::Had(plain) = reply else {
             return Ok(reply);
         };
-        // The search without Provenance has found a smaller page size. The old size may have been the only reason for
-        // the refusal, so Provenance is tried again.
+        // The search without Provenance may have found a smaller page size. Then the old size may have been the only
+        // reason for the refusal, so Provenance is tried again.
         let size_now = self.source.pages().first();
         if size_now != size
             && let Reply::Had(whole) = self.ask_at(&with, size_now, &format!("{draft}-along")).await?

@@ -14,7 +14,7 @@ use crate::sync::jobs::source::Trouble;
 
 /// The maximum number of pages of one search.
 const PAGES: usize = 10_000;
-/// The maximum number of bytes of a refusal that are read.
+/// The maximum number of bytes that are read of the body of a refusal.
 const SAID: usize = 16 << 10;
 /// After this number of searches were refused at all page sizes, the size is no longer assumed to be the reason.
 const VAIN_SIZES: u32 = 2;
@@ -42,7 +42,8 @@ impl Refusal {
     }
 }
 
-/// A first page, its address after redirects, and the requested address. If the search was refused, the refusal.
+/// The first page of a search, its address after redirects, and the requested address. If the search was refused, the
+/// refusal.
 type Opened = Result<(Page, Url, String), Refusal>;
 
 impl<'w> Work<'w> {
@@ -85,7 +86,8 @@ impl<'w> Work<'w> {
             return Ok(Err(refusal));
         }
         let mut vain = self.vain_sizes.lock().await;
-        // Another search may have found the size meanwhile.
+        // While this search waited for the lock, another search may have found a size that the source accepts. So check
+        // again.
         while self.may_be_size(name, size, &refusal) {
             let is_doubtful = *vain >= VAIN_SIZES && !names_count(&refusal.said);
             let next = match pages.first() {
@@ -100,7 +102,8 @@ impl<'w> Work<'w> {
             size = next;
             refusal = match self.first(address, size).await? {
                 Ok(opened) => {
-                    // If other sizes were not tried, it is not remembered that the source chose the size.
+                    // If `is_doubtful`, other sizes were not tried. So do not remember that the source chooses the
+                    // size.
                     if !is_doubtful {
                         self.source.took(size);
                     }
@@ -129,7 +132,7 @@ impl<'w> Work<'w> {
         Ok(found.map(|(page, at)| (page, at, sized)))
     }
 
-    /// Fetches the further pages of a search whose first page was requested.
+    /// Fetches the further pages of a search, after its first page was requested.
     async fn walked(&'w self, opened: Result<Opened, Trouble>, draft: &str) -> Result<Reply<'w>, Trouble> {
         let came = match opened {
             Ok(Ok((first, at, url))) => {

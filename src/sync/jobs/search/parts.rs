@@ -40,7 +40,8 @@ impl<'w> Work<'w> {
                 return Ok(found);
             }
         }
-        // The refusal may be about the page size even if it does not mention it. So the search is repeated without one.
+        // The refusal may be about the page size even if it does not mention it. So the search is repeated without a
+        // page size.
         let pages = self.source.pages();
         if refusal.status != 403 && !pages.is_proven(pages.first()) && self.refusals.may_go_on(name, &likeness) {
             let draft = format!("{name}-unsized");
@@ -88,7 +89,7 @@ impl<'w> Work<'w> {
                 }
                 Reply::Failed(trouble) => gaps.push(of_part(Why::Failed(trouble))),
                 Reply::Refused(Refusal { status: 403, .. }) => gaps.push(of_part(Why::Refused(403))),
-                // The source does not know the value.
+                // Any other refusal is taken to mean that the source does not know the value.
                 Reply::Refused(Refusal { status, .. }) => {
                     vain += 1;
                     unknown.push(of_part(Why::Refused(status)));

@@ -4,13 +4,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The maximum number of refused searches of one type. `OF_JOB` is that of all types together.
+/// The maximum number of refused searches of one type. `OF_JOB` is the maximum for all types together.
 const OF_TYPE: u32 = 64;
 const OF_JOB: u32 = 400;
 /// If the source has answered no search, it gets no further ones after this number of similar refusals.
 const HOPELESS: u32 = 40;
-/// If narrower searches failed for this number of types after a similar refusal and helped for none, they are not tried
-/// again.
+/// If narrower searches failed for this number of types and helped for none, they are not tried again. Only types with
+/// similar refusals count.
 const VAIN_TYPES: u32 = 4;
 
 /// What similar refusals have in common: the status, and the search parameters that their texts mention.
@@ -31,9 +31,9 @@ struct Seen {
     of_type: HashMap<&'static str, u32>,
     all: u32,
     alike: HashMap<Likeness, u32>,
-    /// The types for which narrower searches did not help, by refusal.
+    /// For each kind of refusal, the types for which narrower searches did not help.
     in_vain: HashMap<Likeness, HashSet<&'static str>>,
-    /// The refusals after which narrower searches helped.
+    /// The kinds of refusals after which narrower searches helped.
     helped: HashSet<Likeness>,
 }
 
@@ -59,7 +59,7 @@ impl Refusals {
         }
     }
 
-    /// Whether another kind of search may be tried for a type after such a refusal.
+    /// Whether another search may be tried for a type after a refusal of this kind.
     pub(super) fn may_go_on(&self, name: &'static str, likeness: &Likeness) -> bool {
         let seen = self.seen();
         let count = |all: &HashMap<Likeness, u32>| all.get(likeness).copied().unwrap_or_default();
