@@ -9,7 +9,7 @@ use super::error::TerminologyError;
 use super::system::builder::Builder;
 use super::system::code_system::{CodeSystem, Head};
 
-/// One system of the table: its lines, and the system after its first use.
+/// One system of the table: its lines of text, and the code system that is built from them at its first use.
 struct Entry {
     lines: &'static str,
     system: OnceLock<Option<Arc<CodeSystem>>>,

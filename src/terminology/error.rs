@@ -24,13 +24,13 @@ pub enum TerminologyError {
         /// The folder or file.
         path: PathBuf,
     },
-    /// A publisher's file has no codes. It does not replace a table.
+    /// A publisher's file has no codes. Such a file must not replace a stored table.
     #[error("{name}: holds no codes; is it cut off?")]
     NoCodes {
         /// The name of the file.
         name: String,
     },
-    /// A code system has more text than fits.
+    /// A code system has too much text, such as more than 4 GiB of codes.
     #[error("{system}: has more than 4 GiB of codes or displays")]
     TooLarge {
         /// The system's URL.
@@ -56,8 +56,8 @@ pub enum TerminologyError {
         /// What is missing.
         missing: &'static str,
     },
-    /// A version was given, but the publishers' files do not have exactly one code system. Holds the number that they
-    /// have.
+    /// A version was given, but the publishers' files have no code system or several. Contains the number of their code
+    /// systems.
     #[error("a version can be given for one publisher's code system only; the files hold {0}")]
     SeveralVersions(usize),
 }

@@ -190,7 +190,7 @@ fn list(folder: &TableFolder) -> Result<List, TerminologyError> {
 }
 
 impl Stored {
-    /// Returns the tables of the current list. Reuses those that `before` has.
+    /// Returns the tables of the current list. Reuses the tables that `before` has already.
     pub(super) fn read(folder: &TableFolder, before: &Stored) -> Result<Stored, TerminologyError> {
         let list = list(folder)?;
         let known: FxHashMap<&str, &Arc<Table>> = before

@@ -87,8 +87,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns a snapshot with the same resources, and with those beside the lake. A resource from the command line
-    /// precedes a stored one of the same URL and version.
+    /// Returns a snapshot with the same resources, and with the tables and value sets beside the lake. If both have a
+    /// resource with the same URL and version, the one of this snapshot counts.
     pub(super) fn with_stored(&self, tables: &[Arc<Table>], sets: Option<&Arc<StoredSets>>) -> Snapshot {
         let mut snapshot = Snapshot {
             systems: self.systems.clone(),
@@ -117,8 +117,8 @@ impl Snapshot {
         self.systems.is_empty() && self.sets.is_empty()
     }
 
-    /// Returns the code system of a canonical, which may name a version. Without a version, returns the newest. HL7's
-    /// own systems come last.
+    /// Returns the code system of a canonical, which may name a version. Without a version, returns the newest. Returns
+    /// one of HL7's own systems only if there is no other.
     pub(super) fn code_system(&self, canonical: &str) -> Option<Arc<CodeSystem>> {
         let (url, version) = split(canonical);
         let held = |url: &str| newest(self.systems.get(url)?, version, |held| held.version())?.get();
@@ -139,8 +139,8 @@ impl Snapshot {
         found
     }
 
-    /// Returns the value set of a canonical, which may name a version. Without a version, returns the newest. It is
-    /// computed once.
+    /// Returns the value set of a canonical, which may name a version. Without a version, returns the newest. Each
+    /// value set is computed once.
     pub(super) fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
         let canonical = canonical.split('#').next().unwrap_or(canonical);
         let known = self.resolved.read().ok()?.get(canonical).cloned();

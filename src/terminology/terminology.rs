@@ -47,8 +47,8 @@ struct Held {
 
 impl Terminology {
     /// Reads the CodeSystems and ValueSets of a JSON or NDJSON file, or of all files in a folder and its subfolders,
-    /// single or in Bundles. Other resources are skipped. If two have the same URL and version, the later file counts,
-    /// in the order of names.
+    /// single or in Bundles. Other resources are skipped. If two resources have the same URL and version, the one in
+    /// the later file counts, in the order of names.
     pub fn load(path: &Path) -> Result<Terminology, TerminologyError> {
         given(path).map(Terminology::of)
     }
@@ -128,8 +128,8 @@ impl Terminology {
         self.with(|snapshot| snapshot.systems_with(code))
     }
 
-    /// Returns the value set of a canonical, which may name a version. Without a version, returns the newest. It is
-    /// computed once.
+    /// Returns the value set of a canonical, which may name a version. Without a version, returns the newest. Each
+    /// value set is computed once.
     pub fn value_set(&self, canonical: &str) -> Option<Arc<ValueSet>> {
         self.with(|snapshot| snapshot.value_set(canonical))
     }
@@ -143,7 +143,7 @@ impl Terminology {
     }
 
     /// Returns the display of a code, which must have the form that its system has in FHIR. If the package of an NDC
-    /// has no display, returns that of the product.
+    /// has no display, returns the display of the product.
     pub fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>> {
         let found = self.code_system(system)?;
         let display = found.display(code);

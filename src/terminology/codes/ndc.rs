@@ -1,7 +1,7 @@
 //! National Drug Codes: their form of 11 digits, and their concepts.
 
-/// Returns the 11 digits of an NDC: 11 digits without hyphens, or three hyphenated parts (labeler, product, package),
-/// of which short ones are padded with zeros. Ten digits without hyphens can be read in several ways, so they are
+/// Returns the 11 digits of an NDC. The code has 11 digits without hyphens, or three hyphenated parts: labeler, product
+/// and package. A short part is padded with zeros. Ten digits without hyphens can be read in several ways, so they are
 /// refused.
 pub fn eleven_digits(code: &str) -> Option<String> {
     let code = code.trim();

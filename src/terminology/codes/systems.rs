@@ -57,7 +57,7 @@ const NAMES: [(&str, &str); 13] = [
     ("pos", PLACE_OF_SERVICE),
 ];
 
-/// Returns the URL under which a system is stored, for another one of its URLs.
+/// Returns the URL under which a system is stored, if `url` is another URL of the same system.
 pub(in crate::terminology) fn alias(url: &str) -> Option<&'static str> {
     ALIASES.iter().find(|(other, _)| *other == url).map(|(_, url)| *url)
 }

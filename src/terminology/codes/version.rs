@@ -11,7 +11,7 @@ pub(in crate::terminology) fn split(canonical: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the item with this version. Without a version, returns the one with the highest.
+/// Returns the item with this version. Without a version, returns the item with the highest version.
 pub(in crate::terminology) fn newest<'a, T>(
     all: &'a [T],
     version: Option<&str>,
@@ -23,7 +23,8 @@ pub(in crate::terminology) fn newest<'a, T>(
     }
 }
 
-/// Compares versions part by part, numbers as numbers. A missing version comes before all others.
+/// Compares versions part by part. Parts that are numbers are compared as numbers. A missing version comes before all
+/// others.
 fn by_version(one: Option<&str>, other: Option<&str>) -> Ordering {
     let (Some(one), Some(other)) = (one, other) else {
         return one.is_some().cmp(&other.is_some());

@@ -50,8 +50,8 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
             .try_for_each(|line| raw::each_resource(line, each))
             .map_err(malformed)
     } else {
-        // The layout was recognized by the beginning of the file. If the first line was cut off there, NDJSON looked
-        // like one document. So several documents are accepted.
+        // The layout was recognized by the beginning of the file. If the beginning ended within the first line, NDJSON
+        // looked like one document. So several documents are accepted.
         serde_json::Deserializer::from_str(text)
             .into_iter::<&RawValue>()
             .try_for_each(|document| raw::each_resource(document?.get(), each))

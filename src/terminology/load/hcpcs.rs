@@ -14,7 +14,7 @@ pub(super) fn read(lines: &mut Lines<'_>, version: Option<String>) -> Result<Cod
     while lines.advance()? {
         let line = lines.text();
         if !is_hcpcs(line) && builder.len() == 0 {
-            // A line of CMS's notice above the records.
+            // The line belongs to CMS's notice above the records.
             continue;
         }
         if !is_hcpcs(line) {

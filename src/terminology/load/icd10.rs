@@ -1,5 +1,5 @@
-//! Reads CMS's order files of ICD-10-CM and ICD-10-PCS: the code is in columns 7 to 13, 1 in column 15 if it can be
-//! billed, the short title from column 17, and the long title from column 78.
+//! Reads CMS's order files of ICD-10-CM and ICD-10-PCS. The code is in columns 7 to 13. Column 15 has 1 if the code can
+//! be billed. The short title begins in column 17, and the long title in column 78.
 
 use super::layout::is_order;
 use crate::published::{Lines, columns};

@@ -60,7 +60,7 @@ impl Layout {
         }
     }
 
-    /// Whether the layout is one of FHIR's, of which one command may have several files.
+    /// Whether the layout is one of FHIR's. One command may have several files of such a layout.
     pub(super) fn is_fhir(self) -> bool {
         matches!(self, Layout::FhirJson | Layout::FhirLines | Layout::FhirPackage)
     }
@@ -75,7 +75,7 @@ pub(super) fn recognise(head: &[u8], whole: bool) -> Option<Layout> {
     let end = if whole {
         head.len()
     } else {
-        // The last line may be cut off.
+        // The last line may be cut off, so it is left out.
         head.iter().rposition(|byte| *byte == b'\n').unwrap_or(head.len())
     };
     let text = decode(&head[..end]);
@@ -129,7 +129,7 @@ fn headed(lines: &[&str]) -> Option<Layout> {
         return (has("SOURCEID") && has("DESTINATIONID")).then_some(Layout::SnomedRelations);
     }
     let plain = first.replace('"', "").to_ascii_uppercase();
-    // Translations have LOINC_NUM and LONG_COMMON_NAME too, but no status.
+    // Translations have LOINC_NUM and LONG_COMMON_NAME, too, but no status. So the status is required here.
     if plain.starts_with("LOINC_NUM,") && plain.contains(",LONG_COMMON_NAME") && plain.contains(",STATUS") {
         return Some(Layout::Loinc);
     }
@@ -226,7 +226,7 @@ fn fixed(lines: &[&str]) -> Option<Layout> {
             Layout::Icd10Cm
         });
     }
-    // CMS puts a notice above the records.
+    // CMS puts a notice above the records, so skip it.
     let notice = lines.iter().take_while(|line| !is_hcpcs(line)).count();
     let records = &lines[notice..];
     let fits = notice <= MAX_NOTICE && !records.is_empty() && records.iter().all(|line| is_hcpcs(line));

@@ -38,7 +38,7 @@ pub(super) fn read(
     let (Some(code), Some(display)) = (code, display) else {
         return Err(table.fail("the columns LOINC_NUM and LONG_COMMON_NAME").into());
     };
-    // LOINC's parts and answers also are codes of LOINC, but they are not in this table.
+    // LOINC's parts and answers are codes of LOINC, too, but they are not in this table. So the system is partial.
     let mut builder = Builder::new(Head::partial(systems::LOINC, None));
     let mut newest: Option<(Vec<u32>, String)> = None;
     while table.advance()? {
@@ -68,7 +68,7 @@ pub(super) fn read(
             newest = newest.max(parts.map(|parts| (parts, text)));
         }
     }
-    // Without a given version, it is the newest release in which a term was changed.
+    // If no version is given, the version is the newest release in which a term was changed.
     builder.set_version(version.or(newest.map(|(_, text)| text)));
     builder.finish()
 }

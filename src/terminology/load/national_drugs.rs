@@ -15,7 +15,7 @@ pub(super) fn read(
     packages: Option<&Part>,
     version: Option<String>,
 ) -> Result<CodeSystem, TerminologyError> {
-    // The directory lacks drugs that have left the market, so a missing code may still be an NDC.
+    // The directory lacks drugs that have left the market. So the system is partial: a missing code may be an NDC.
     let mut builder = Builder::new(Head::partial(systems::NDC, version));
     products.read(|reader| take_products(&mut Lines::new(reader, &products.name), &mut builder))?;
     if let Some(packages) = packages {

@@ -8,16 +8,16 @@ use crate::published::{self, PublishedError};
 /// A file of a known layout.
 pub(super) type Part = published::Part<Layout>;
 
-/// Finds the files with known layouts in these paths. If a folder or archive has several with one layout, one is
-/// selected.
+/// Finds the files with known layouts in these paths. If a folder or archive has several files with the same layout,
+/// one of them is selected.
 pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Part>, PublishedError> {
     let found = published::find(paths, recognise, LOOKED_FOR)?;
     Ok(found.into_iter().flat_map(chosen).collect())
 }
 
-/// Selects one file of each layout, except FHIR's: a snapshot before a full history, inferred relations before stated
-/// ones, and then the largest. RxNorm's archive also has its prescribable subset, LOINC's a short table, and
-/// ICD-10-CM's an addendum, which are all smaller.
+/// Selects one file of each layout, except for FHIR's layouts. Prefers a snapshot to a full history, then inferred
+/// relations to stated ones, and then the largest file. Publishers' archives also have smaller files of a layout, which
+/// are not wanted: RxNorm's prescribable subset, LOINC's short table, and ICD-10-CM's addendum.
 fn chosen(found: Vec<Part>) -> Vec<Part> {
     let rank = |part: &Part| {
         let name = part.name.to_ascii_lowercase();

@@ -19,7 +19,7 @@ pub struct LoadedSystem {
     pub system: CodeSystem,
     /// The name of the publisher's file.
     pub source: String,
-    /// Whether it is the publisher's complete system, and not an excerpt. An excerpt does not replace a complete
+    /// Whether the system is the publisher's complete one, and not an excerpt. An excerpt does not replace a complete
     /// system.
     pub whole: bool,
 }
@@ -39,8 +39,9 @@ impl Loaded {
     }
 }
 
-/// Reads files, folders and archives. `version` is the version of the publisher's code system in them, of which there
-/// must be exactly one. Without `version`, the versions come from the files or, if these state none, from their names.
+/// Reads files, folders and archives. `version` is the version of the publisher's code system in them. With `version`,
+/// there must be exactly one such system. Without `version`, the versions come from the files or, if these state none,
+/// from their names.
 pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, TerminologyError> {
     let parts = Parts::new(part::find(paths)?)?;
     let mut loaded = Loaded::default();
@@ -177,7 +178,7 @@ impl Parts {
             for resource in found {
                 match resource {
                     Resource::ValueSet(set) => loaded.sets.push(set),
-                    // A CodeSystem without concepts only states that the system exists.
+                    // A CodeSystem without concepts only states that the system exists, so it is skipped.
                     Resource::CodeSystem(system) if system.concept.is_empty() => {}
                     Resource::CodeSystem(system) => {
                         let system = CodeSystem::from_raw(system)?;

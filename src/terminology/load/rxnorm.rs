@@ -31,7 +31,7 @@ const DOWN: [&str; 8] = [
 struct Atom {
     /// How well the display fits. The lowest rank is the best.
     rank: u8,
-    /// The term type, as an index in [`Types::names`]. `u8::MAX` while only synonyms were read.
+    /// The term type, as an index in [`Types::names`]. `u8::MAX` as long as only synonyms were read.
     term_type: u8,
 }
 
@@ -122,8 +122,8 @@ fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Types, 
     Ok(types)
 }
 
-/// Reads RXNSAT: RXCUI, LUI, SUI, RXAUI, STYPE, CODE, ATUI, SATUI, ATN, SAB, ATV, SUPPRESS, CVF. An NDC that is not
-/// suppressed counts before one that is.
+/// Reads RXNSAT: RXCUI, LUI, SUI, RXAUI, STYPE, CODE, ATUI, SATUI, ATN, SAB, ATV, SUPPRESS, CVF. If an NDC has rows
+/// that are not suppressed, its suppressed rows are ignored.
 fn take_ndcs(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     let (mut current, mut suppressed) = (Vec::new(), Vec::new());
     while lines.advance()? {
@@ -165,7 +165,8 @@ fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types)
             continue;
         }
         if let (Some(part), Some(drug)) = (builder.place(fields[0]), builder.place(fields[4]))
-            // A brand name (BN) has several products, so it would lead to the ingredients of other products.
+            // Do not follow a brand name (BN). It has several products, so it would lead to the ingredients of other
+            // products.
             && types.of(part) != "BN"
         {
             pairs.push((drug, part));

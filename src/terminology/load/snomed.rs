@@ -30,7 +30,7 @@ pub(super) fn read(
         Some(relations) => {
             relations.read(|reader| take_relations(&mut Lines::new(reader, &relations.name), &mut builder))?;
         }
-        // Without a hierarchy it is unknown whether one concept is below another.
+        // Without a hierarchy it is unknown whether one concept is below another. So the system is partial.
         None => builder.set_partial(),
     }
     builder.finish()

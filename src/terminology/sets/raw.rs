@@ -171,13 +171,13 @@ pub(in crate::terminology) fn each_resource(
     each_within(json, MAX_BUNDLES, each)
 }
 
-/// Does the work of [`each_resource`] with at most `depth` nested Bundles. Deeper ones are skipped.
+/// Does the work of [`each_resource`] with at most `depth` nested Bundles. Skips Bundles that are nested deeper.
 fn each_within(json: &str, depth: usize, each: &mut dyn FnMut(Resource)) -> Result<(), serde_json::Error> {
     let typed: Typed = serde_json::from_str(json)?;
     match typed.resource_type.as_deref() {
         Some("CodeSystem") => {
             let system: CodeSystem = serde_json::from_str(json)?;
-            // A supplement adds to a system's concepts and defines none.
+            // A supplement only adds to the concepts of another system and defines none, so it is skipped.
             if !system.url.is_empty() && system.content.as_deref() != Some("supplement") {
                 each(Resource::CodeSystem(system));
             }

@@ -77,7 +77,7 @@ impl StoredSets {
     }
 }
 
-/// Writes a file with `sets`, and with those of `before` whose URLs are not among them. Returns the file's content and
+/// Writes a file with `sets`, and with the value sets of `before` that have other URLs. Returns the file's content and
 /// the number of its value sets.
 pub(in crate::terminology) fn write(
     before: Option<&StoredSets>,

@@ -32,7 +32,7 @@ struct Composed {
 struct Clause {
     system: Option<String>,
     codes: Codes,
-    /// The value sets. `None` stands for one that is not loaded.
+    /// The value sets. `None` stands for a value set that is not loaded.
     sets: Vec<Option<Arc<ValueSet>>>,
     lacking: Option<Lacking>,
 }
@@ -63,7 +63,7 @@ struct Expanded {
     complete: bool,
 }
 
-/// Extensions that mark an expansion as a part of the codes.
+/// Extensions that mark an expansion as incomplete.
 const PARTIAL: [&str; 2] = [
     "http://hl7.org/fhir/StructureDefinition/valueset-unclosed",
     "http://hl7.org/fhir/StructureDefinition/valueset-toocostly",
@@ -208,7 +208,8 @@ impl ValueSet {
         in_systems.filter(|found| *found || !self.open)
     }
 
-    /// Returns the first missing code system or value set that would be needed to decide for every code.
+    /// Returns the first code system or value set that is needed to decide for every code, but is not loaded
+    /// completely.
     pub fn lacking(&self) -> Option<&Lacking> {
         if self.expanded.as_ref().is_some_and(|expanded| expanded.complete) {
             return None;

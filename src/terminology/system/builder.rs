@@ -118,7 +118,7 @@ impl Builder {
         self.ndcs.push((ndc, place));
     }
 
-    /// Returns the index and the value of each property with this name so far.
+    /// Returns the properties with this name that were added so far: the index of the concept, and the value.
     pub(in crate::terminology) fn given(&self, name: &str) -> Vec<(u32, String)> {
         self.properties.named(name)
     }
@@ -132,7 +132,7 @@ impl Builder {
         for (place, old) in order.iter().enumerate() {
             places[*old as usize] = place as u32;
         }
-        // `CodeSystem::new` builds the index again. Until then its memory is needed for the sorted copy.
+        // Drop the index, because the sorted copy needs its memory. `CodeSystem::new` builds the index again.
         self.index = CodeIndex::default();
         let (mut codes, mut displays) = (Texts::default(), Texts::default());
         for old in &order {

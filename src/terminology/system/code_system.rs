@@ -18,14 +18,15 @@ pub(in crate::terminology) struct Head {
     pub(in crate::terminology) url: String,
     pub(in crate::terminology) version: Option<String>,
     pub(in crate::terminology) case_sensitive: bool,
-    /// Whether missing codes are certainly not in the system.
+    /// Whether all codes of the system are loaded. If so, a missing code is certainly not in the system.
     pub(in crate::terminology) complete: bool,
     /// Whether a concept is a kind of the concepts above it in the hierarchy.
     pub(in crate::terminology) subsuming: bool,
 }
 
 impl Head {
-    /// Returns the metadata of a complete, case-sensitive system whose hierarchy subsumes.
+    /// Returns the metadata of a complete, case-sensitive system. In its hierarchy, a concept is a kind of the concepts
+    /// above it.
     pub(in crate::terminology) fn complete(url: &str, version: Option<String>) -> Head {
         Head {
             url: url.to_string(),
@@ -36,7 +37,7 @@ impl Head {
         }
     }
 
-    /// Returns the metadata of a system with some of its codes.
+    /// Returns the metadata of a system that has only some of its codes.
     pub(in crate::terminology) fn partial(url: &str, version: Option<String>) -> Head {
         Head {
             complete: false,
@@ -50,7 +51,7 @@ impl Head {
 pub struct Contents {
     /// The number of concepts with a display.
     pub displays: u64,
-    /// The number of pairs of a concept and one directly above it.
+    /// The number of pairs of a concept and one of its direct parents.
     pub parents: u64,
     /// The number of values of properties.
     pub properties: u64,

@@ -61,13 +61,13 @@ impl Bits {
 
 /// One compiled filter.
 enum Test<'f> {
-    /// By hierarchy: these concepts, or all others. For an incomplete system it is unknown whether other concepts
-    /// belong to these.
+    /// A condition on the hierarchy: the concept must be in `places` or, if `wanted` is false, must not be. In an
+    /// incomplete system it is unknown whether a concept outside `places` belongs there.
     Among {
         places: FxHashSet<u32>,
         wanted: bool,
     },
-    /// A property with one of these values, or with none of them.
+    /// The property must have one of these values or, if `wanted` is false, none of them.
     Values {
         property: &'f str,
         values: Vec<&'f str>,

@@ -9,7 +9,7 @@ pub(in crate::terminology) struct Links {
 }
 
 impl Links {
-    /// Creates the lists of `count` concepts from pairs of a concept and a linked one. Duplicate pairs count once.
+    /// Creates the lists of `count` concepts from pairs of a concept and a linked concept. Duplicate pairs count once.
     pub(in crate::terminology) fn new(count: usize, mut pairs: Vec<(u32, u32)>) -> Links {
         if pairs.is_empty() {
             return Links::default();

@@ -15,7 +15,7 @@ type Entry = (u32, u16, u32);
 pub(in crate::terminology) struct Properties {
     names: Vec<String>,
     values: Texts,
-    /// The end of each concept's properties. Empty if there are none at all.
+    /// The end of each concept's properties. Empty if there are no properties at all.
     ends: Vec<u32>,
     entry_names: Vec<u16>,
     entry_values: Vec<u32>,

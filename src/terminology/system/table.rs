@@ -32,7 +32,7 @@ use super::texts::Texts;
 
 /// The key of the metadata in the footer.
 const KEY: &str = "tabularium.terminology";
-/// The numbers of rows in a record batch and in a row group.
+/// The number of rows in a record batch. `ROW_GROUP` is the number of rows in a row group.
 const BATCH: usize = 16 << 10;
 const ROW_GROUP: usize = 128 << 10;
 
@@ -188,7 +188,7 @@ pub(in crate::terminology) fn read(file: Bytes) -> Result<CodeSystem, ParquetErr
 struct Reading {
     codes: Texts,
     displays: Texts,
-    /// The codes of parents. `children` has, for each of them, the concept below it.
+    /// The codes of parents. `children` has at the same position the index of the concept below the parent.
     parents: Texts,
     children: Vec<u32>,
     properties: PropertiesBuilder,
