@@ -191,8 +191,8 @@ impl RunError {
         }
     }
 
-    /// Returns the same error with another place: that of a column's expression. In a union, a column has several
-    /// expressions.
+    /// Returns the same error with another place: the place of one of the column's expressions. A column of a union has
+    /// several expressions.
     pub(super) fn placed(mut self, place: &str) -> RunError {
         if let RunError::SeveralValues { at, .. } | RunError::Type { at, .. } | RunError::Complex { at, .. } = &mut self
         {
@@ -209,7 +209,7 @@ impl RunError {
             || matches!(self, RunError::Expression { source, .. } if large(source))
     }
 
-    /// Wraps the error as one of a DataFusion operator. [`RunError::from`] unwraps it.
+    /// Wraps the error as an error of a DataFusion operator. [`RunError::from`] unwraps it.
     pub(super) fn into_plan(self) -> datafusion::error::DataFusionError {
         match self {
             RunError::Plan(error) => error,

@@ -33,7 +33,7 @@ pub struct Resources {
     pub owners: Option<Vec<i64>>,
     /// Only resources updated at this time or later, in microseconds since 1970.
     pub since: Option<i64>,
-    /// The page of resources, in the order of the table. It is counted before the view's `where`.
+    /// The page of resources, in the order of the table. Resources are counted before the view's `where` is applied.
     pub page: Option<Page>,
 }
 
@@ -114,8 +114,8 @@ impl Below {
     /// Plans one scan of everything that the views read. The plan applies the conditions that are common to all
     /// views, and then the page.
     pub(super) fn new(table: &ScopedTable, views: &[Arc<View>], resources: &Resources) -> Result<Below, RunError> {
-        // A page counts resources before any view's `where`, so the scan cannot apply that. A scan for several views
-        // can only drop resources that none of them keeps.
+        // A page counts resources before any view's `where`, so with a page the scan cannot apply a `where`. A scan for
+        // several views can only drop resources that no view keeps, so each view must also apply its own `where`.
         let of_scan = resources.page.is_none() && views.iter().all(|view| view.has_filter());
         let filters = views.iter().any(|view| view.has_filter()) && !(of_scan && views.len() == 1);
         let mut asked = resources.asked();
@@ -303,7 +303,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Begins a plan with the rows that meet the conditions and the columns of these leaves. Also returns the
+    /// Begins a plan. It yields the rows that meet the conditions, with the columns of these leaves. Also returns the
     /// provider that scans the table.
     fn plan(self, table: &ScopedTable, leaves: &LeafSet) -> Result<(Arc<LakeProvider>, LogicalPlanBuilder), RunError> {
         let mut read = leaves.clone();

@@ -170,9 +170,9 @@ impl SharedRows {
         }
     }
 
-    /// Returns the outputs of all views in this format, in pieces as they become ready. The pieces of each view are
-    /// in order. Pieces of different views alternate in any order. An error that is not that of a single view ends
-    /// all outputs.
+    /// Returns the outputs of all views in this format, in pieces as they become ready. The pieces of each view are in
+    /// order. Pieces of different views alternate in any order. An error that does not belong to a single view ends all
+    /// outputs.
     pub fn events(self, format: Format) -> Events {
         let form = TextFormat::of(format);
         let views: Arc<[Arc<View>]> = self.views.as_slice().into();
@@ -215,7 +215,7 @@ impl SharedRows {
 /// Assembles the outputs of all views.
 struct Outputs {
     stopped: Stopped,
-    /// The open outputs. `None` for a view that has failed, or whose output is complete or in `tail`.
+    /// The unfinished outputs, by view. `None` for a view that has failed, or whose output is complete or in `tail`.
     open: Vec<Option<Assembly>>,
     /// Events to return. The last one comes next.
     ready: Vec<Event>,

@@ -24,14 +24,14 @@ pub struct View {
     pub(super) resource: TypeId,
     pub(super) filters: Vec<Filter>,
     pub(super) selects: Vec<Select>,
-    /// The values of `%name`.
+    /// The values of the constants, by the names that follow `%`.
     pub(super) constants: Arc<HashMap<String, Constant>>,
     pub(super) columns: Vec<Column>,
     pub(super) schema: SchemaRef,
     pub(super) leaves: LeafSet,
     /// The value of `now()` in every row.
     pub(super) now: DateTime<Utc>,
-    /// The number of parts of all its expressions together.
+    /// The number of parts of all expressions of the view together.
     pub(super) parts: usize,
     /// The budget of work that a run has in addition to the work that its data allow.
     pub(super) budget: WorkBudget,
@@ -57,7 +57,7 @@ pub(super) enum Names {
 pub(super) struct Filter {
     pub(super) at: String,
     pub(super) program: Program,
-    /// Conditions that every resource meets that the `where` keeps. `None` if the `where` must be evaluated on every
+    /// Conditions that hold for every resource that the `where` keeps. `None` if the `where` must be evaluated on every
     /// resource.
     pub(super) necessary: Option<Necessary>,
 }

@@ -28,7 +28,7 @@ pub struct WrittenView {
 /// A predicate of a plan of views, in the form for another process.
 #[derive(Debug)]
 pub enum WrittenPredicate {
-    /// The predicate that at least one of these views keeps the resource by its `where`.
+    /// The predicate that is true of a resource if at least one of these views keeps it by its `where`.
     Where(Vec<WrittenView>),
     /// The predicate on resources that follows from a filter on the view's columns.
     Sought(WrittenView, Box<Expr>),

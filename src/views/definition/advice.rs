@@ -1,6 +1,6 @@
-//! Warnings about a view that can be run. They concern columns: those without a declared type, with another type than
-//! their path yields, with more values than they can hold, and those that are always empty. They also concern unused
-//! constants, and profiles that the view claims but does not meet. A warning changes no row.
+//! Warnings about a view that can be run. Most concern a column: it has no declared type, has another type than its
+//! path yields, may have more values than it can hold, or is always empty. Others concern unused constants, and
+//! profiles that the view claims but does not meet. A warning changes no row.
 
 use super::column::ANSI_TYPE;
 use super::finding::{Finding, Findings};
@@ -31,7 +31,7 @@ pub(in crate::views) fn fhir_name(item_type: ItemType) -> &'static str {
     }
 }
 
-/// Returns a suggestion for an unknown name, as the end of a sentence. Empty if no known name is similar.
+/// Returns a suggestion for an unknown name, to append to the error's message. Empty if no known name is similar.
 pub(in crate::views) fn meant<'n>(error: &FhirPathError, constants: impl Iterator<Item = &'n String>) -> String {
     match error {
         FhirPathError::UnknownConstant { name, .. } => match nearest(name, constants.map(String::as_str)) {

@@ -20,11 +20,12 @@ use crate::fhirpath::{ItemType, System};
 pub struct Column {
     /// The column's name.
     pub name: String,
-    /// The place of its definition in the ViewDefinition. For a column of a union, the place in the first branch.
+    /// The place of the column's definition in the ViewDefinition. For a column of a union, the place in the first
+    /// branch.
     pub at: String,
-    /// The kind of its values.
+    /// The kind of the column's values.
     pub kind: Kind,
-    /// Whether a row has a list of values.
+    /// Whether a row has a list of values in this column.
     pub collection: bool,
     /// The FHIR type that the view declares, or the only type that the path yields. `None` if neither exists.
     pub fhir_type: Option<String>,
@@ -32,7 +33,7 @@ pub struct Column {
     pub description: Option<String>,
     /// The column's tags, which concern particular systems.
     pub tags: Vec<Tag>,
-    /// The SQL type of its values in typed output. For a collection, the SQL type of its items.
+    /// The SQL type of the column's values in typed output. For a collection, the SQL type of its items.
     pub sql: SqlType,
 }
 
@@ -108,8 +109,8 @@ impl Kind {
         }
     }
 
-    /// Returns the kind for a column's `type`: the name or URL of a FHIR type, or the name of a System type. The
-    /// error is the problem, as a message.
+    /// Returns the kind for a column's `type`: the name or URL of a FHIR type, or the name of a System type. `Err` has
+    /// a message that describes the problem.
     pub(in crate::views) fn declared(fhir_type: &str) -> Result<Kind, String> {
         let name = fhir_type.rsplit('/').next().unwrap_or(fhir_type);
         if let Some(system) = name.strip_prefix("System.") {
@@ -122,6 +123,7 @@ impl Kind {
             };
         }
         // R4 has no integer64. Views for later versions declare it for integers, including integers beyond 32 bits.
+        // `Kind::Decimal` can hold these, too.
         if name == "integer64" {
             return Ok(Kind::Decimal);
         }
@@ -144,7 +146,7 @@ impl Column {
         self.tags.iter().any(|tag| tag.name.eq_ignore_ascii_case(ANSI_TYPE))
     }
 
-    /// Returns the name of the SQL type of its values. For a collection, of its items.
+    /// Returns the name of the SQL type of the column's values. For a collection, the SQL type of its items.
     pub fn sql_type(&self) -> String {
         self.sql.to_string()
     }

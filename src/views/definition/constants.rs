@@ -125,7 +125,7 @@ fn typed(findings: &mut Findings, fhir_type: &str, value: Value<'_>, at: &Elemen
             findings.error(at, IssueType::Value, problem);
             None
         }
-        // Since R5, JSON has an integer64 as a string, because some readers turn numbers into floats.
+        // From R5 on, JSON has an integer64 as a string, because some readers turn numbers into floats.
         "Integer64" => {
             let digits = match value.as_str() {
                 Some(digits) => digits.into_owned(),
@@ -160,7 +160,7 @@ fn number(findings: &mut Findings, value: Value<'_>, at: &ElementPath<'_>) -> Op
     value.number().map(str::to_owned)
 }
 
-/// Reads a value that JSON has as a string.
+/// Reads a value that is a string in JSON.
 fn of_text(findings: &mut Findings, fhir_type: &str, text: String, at: &ElementPath<'_>) -> Option<Constant> {
     let problem = match fhir_type {
         "Date" => Temporal::date(&text).err(),

@@ -84,7 +84,7 @@ impl Finding {
     }
 
     /// Returns the finding as an issue of an OperationOutcome. The place becomes the issue's expression, and the
-    /// message its details.
+    /// message becomes its details.
     pub fn issue(&self) -> Issue {
         Issue::new(self.severity, self.code, self.to_string()).expression(self.at.clone())
     }

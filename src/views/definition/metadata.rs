@@ -75,9 +75,10 @@ const PROPERTIES: [(&str, Form); 42] = [
     ("where", Form::Own),
 ];
 
-/// The canonical URL of ViewDefinition itself, since the ballot of 3.0.
+/// The canonical URL of ViewDefinition itself, from the ballot of 3.0 on.
 const CANONICAL: &str = "http://hl7.org/fhir/StructureDefinition/ViewDefinition";
-/// The canonical URLs of SQL on FHIR's profiles begin with one of these: since the ballot of 3.0, and before.
+/// The canonical URLs of SQL on FHIR's profiles begin with one of these: the first from the ballot of 3.0 on, the
+/// second before it.
 const BASES: [&str; 2] = [
     "http://hl7.org/fhir/uv/sql-on-fhir/StructureDefinition/",
     "https://sql-on-fhir.org/ig/StructureDefinition/",

@@ -188,8 +188,8 @@ fn decimal(arguments: &[u32]) -> Option<SqlType> {
     ((1..=38).contains(&precision) && scale <= precision).then_some(SqlType::Decimal { precision, scale })
 }
 
-/// Returns a type that may have a precision of seconds as its argument. The precision is ignored, because typed
-/// output has microseconds. `None` for more arguments.
+/// Returns `sql_type`, which may have one argument: the precision of its seconds. The precision is ignored, because
+/// typed output has microseconds. `None` if there are more arguments.
 fn seconds(arguments: &[u32], sql_type: SqlType) -> Option<SqlType> {
     match arguments {
         [] | [_] => Some(sql_type),

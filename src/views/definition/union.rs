@@ -15,7 +15,7 @@ pub(in crate::views) struct Placed {
     /// Whether the column has no declared type and its path never yields a value. Such a column agrees with any other
     /// column.
     pub(in crate::views) empty: bool,
-    /// Whether a tag declares its SQL type.
+    /// Whether a tag declares the column's SQL type.
     pub(in crate::views) tagged: bool,
 }
 
@@ -42,7 +42,7 @@ pub(in crate::views) fn agree(
     pairs.map(|(first, other)| joined(first, other, findings)).collect()
 }
 
-/// Returns the column that can hold the values of both. A difference becomes a finding.
+/// Merges a column of two branches into one that can hold the values of both. A difference becomes a finding.
 fn joined(mut first: Placed, other: Placed, findings: &mut Findings) -> Placed {
     let (Some(one), Some(another)) = (&mut first.column, &other.column) else {
         return first;

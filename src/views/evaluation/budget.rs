@@ -10,9 +10,9 @@ use super::super::error::RunError;
 const ROWS: usize = 1 << 20;
 /// The maximum number of cells of all parts of a view together.
 const CELLS: usize = 1 << 22;
-/// The maximum number of bytes of text of all branches of a union together. They are copied at once.
+/// The maximum number of bytes of text of all branches of a union together. This text is copied at once.
 pub(in crate::views) const UNION_TEXT: usize = 1 << 27;
-/// The maximum number of bytes of text of all rows of an evaluation together. They are copied in portions.
+/// The maximum number of bytes of text of all rows of an evaluation together. This text is copied in portions.
 pub(in crate::views) const TEXT: usize = 1 << 30;
 /// The approximate number of bytes of text in one portion of the output.
 pub(in crate::views) const PORTION_TEXT: usize = 1 << 24;
@@ -51,8 +51,8 @@ impl Budget {
         rows <= self.rows
     }
 
-    /// Takes the cells of `parts` parts with this many rows each. An error if that exceeds a limit. Cells are never
-    /// given back: a row number that is copied at each level of a tree counts each time.
+    /// Takes the cells of `parts` parts, which have `rows` rows each. Fails if that exceeds a limit. Cells are never
+    /// given back. So a row number that is copied at each level of a tree counts each time.
     pub(in crate::views) fn take(&self, rows: usize, parts: usize) -> Result<(), RunError> {
         let left = rows
             .checked_mul(parts)

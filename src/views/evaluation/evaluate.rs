@@ -27,7 +27,7 @@ pub struct BatchRows {
     view: Arc<View>,
     filters: bool,
     work: Arc<Work>,
-    /// Resources that are not evaluated yet. The last batch comes next.
+    /// Resources that are not evaluated yet. The last batch of the list is evaluated next.
     left: Vec<RecordBatch>,
     relation: Option<Relation>,
     /// An upper bound for the bytes of text in any row of the relation.
@@ -173,7 +173,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Returns the rows of a select's contents for each of its contexts, after its iteration.
+    /// Returns the rows of a select for each context that its iteration yields.
     fn body(&self, select: &Select, focus: &Focus) -> Result<Relation, RunError> {
         let contexts = focus.len();
         self.budget.take(contexts, select.cells.len())?;
@@ -219,7 +219,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns the items that an expression yields. An error if there are more than the budget has rows.
+/// Returns the items that an expression yields. Fails if there are more items than the budget allows rows.
 pub(in crate::views) fn run(
     program: &Program,
     focus: &Focus,
@@ -249,7 +249,7 @@ mod tests {
     use crate::columns::shred::{Shredder, SystemValues};
     use crate::fhir::facts;
 
-    /// With a `now()` of each batch, the rows of a long run would disagree on the time.
+    /// If each batch had its own `now()`, the rows of a long run would disagree on the time.
     #[test]
     fn now_is_one_moment_in_all_batches() {
         let view = r#"{"resourceType": "ViewDefinition", "resource": "Patient", "status": "active",

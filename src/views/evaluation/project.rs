@@ -49,8 +49,8 @@ impl View {
 }
 
 impl Select {
-    /// Restricts a select to these columns. `None` if what is left has no columns and yields exactly one row for each
-    /// context.
+    /// Restricts a select to these columns. `None` if the restricted select has no columns and yields exactly one row
+    /// for each context.
     fn project(&self, columns: &[usize]) -> Option<Select> {
         let cell = |cell: &Cell| {
             let slot = columns.iter().position(|at| *at == cell.slot)?;
@@ -91,7 +91,7 @@ impl Select {
                 steps: Steps::Each(program),
                 ..
             }) => leaves.extend(program.leaves().iter().cloned()),
-            // A `repeat` reads everything below its context, to the depth of the data.
+            // A `repeat` reads everything below its context, to the depth of the data. So its leaves are unknown.
             Some(Iteration {
                 steps: Steps::Repeat { .. },
                 ..

@@ -1,6 +1,6 @@
 //! Rows as row numbers: the result of a select tree before values are copied to the output. Sibling selects multiply
 //! their rows. The branches of a union follow each other. The rows of an iteration become rows of its context. All
-//! this computes with row numbers. Only a union copies values.
+//! these operations compute with row numbers. Only a union copies values.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,13 +51,13 @@ pub(in crate::views) struct Part {
     pub(in crate::views) is_row_index: bool,
 }
 
-/// Columns whose values come from the same context. `index` has for each row of the relation the number of its row
-/// there.
+/// Columns whose values come from the same context. For each row of the relation, `index` says from which row of this
+/// context the values come.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Group {
     pub(in crate::views) parts: Vec<Part>,
     pub(in crate::views) index: Index,
-    /// Whether this is the context of the current select, and not that of an iteration inside it.
+    /// Whether the values come from the context of the current select, and not from an iteration inside the select.
     pub(in crate::views) own: bool,
 }
 
@@ -109,7 +109,8 @@ impl Relation {
                 .ok_or(RunError::TooManyRows)?;
             starts.push(total as u32);
         }
-        // If only one part has several rows per context, the product has its rows, so its row numbers need no copy.
+        // If only one part has several rows per context, the product has the same rows as this part. So the row numbers
+        // of this part need no copy.
         let keeps = |part: &Relation| several == 1 && matches!(part.counts, Counts::Starts(_));
         let made = parts.iter().filter(|part| !keeps(part)).map(|part| part.groups.len());
         budget.take(total, made.sum())?;

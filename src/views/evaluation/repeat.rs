@@ -19,8 +19,9 @@ const MAX_LEVELS: usize = 128;
 /// The maximum number of rounds in which further types of items are looked for.
 const MAX_TYPE_STEPS: usize = 8;
 
-/// Compiles the expressions. The second result is a program whose output types are those of all items that `repeat`
-/// may find. It is the context of everything inside the `repeat`. An error comes with the place of its expression.
+/// Compiles the expressions. Also returns a program whose output types are the types of all items that `repeat` may
+/// find. This program is the context of everything inside the `repeat`. An error comes with the place of its
+/// expression.
 pub(in crate::views) fn resolve(
     paths: &[Located],
     type_id: TypeId,
@@ -120,7 +121,8 @@ pub(in crate::views) fn enter(
     Ok((focus.merge(&foci, &order, places), Counts::Starts(starts)))
 }
 
-/// The items that were found on the items one level above. The first level is found on the contexts.
+/// The items that were found on the items one level above. The first level has the items that were found on the
+/// contexts.
 struct Level {
     focus: Focus,
     /// For each context of the level above, the index of its first item.
@@ -128,7 +130,7 @@ struct Level {
 }
 
 impl Level {
-    /// Finds the items that the programs yield on the contexts of the level above. Those of one context are in the
+    /// Finds the items that the programs yield on the contexts of the level above. The items of one context are in the
     /// order of the programs.
     fn below(programs: &[Program], above: &Focus, at: &str, budget: &Budget) -> Result<Level, RunError> {
         let found = programs

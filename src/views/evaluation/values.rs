@@ -1,6 +1,6 @@
-//! Returns the values of a column's expression as an Arrow array, with the slot of each row of the column's context
-//! in this array. Values that already have the output's form are not copied here. The output copies them once, when
-//! all row numbers are known.
+//! Returns the values of a column's expression as an Arrow array. Also returns, for each row of the column's context,
+//! the slot of the row's value in this array. Values that already have the output's form are not copied here. The
+//! output copies them once, when all row numbers are known.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::super::error::RunError;
 use super::index::{Index, NONE};
 use crate::fhirpath::{Collection, Items, Values};
 
-/// A column's values in the rows of a context. `slots` has for each row the slot of its value in `source`.
+/// A column's values in the rows of a context. For each row, `slots` has the slot of the row's value in `source`.
 #[derive(Clone, Debug)]
 pub(in crate::views) struct Gathered {
     pub(in crate::views) source: ArrayRef,

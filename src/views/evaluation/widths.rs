@@ -16,8 +16,8 @@ impl Relation {
         parts.map(|part| longest(&part.values.source)).sum()
     }
 
-    /// Returns how many of `rows`, from the first on, fit into this many bytes of text. At least one, if there are
-    /// any.
+    /// Returns how many of `rows`, from the first on, fit into this many bytes of text. Returns at least 1 if there are
+    /// any rows.
     pub(in crate::views) fn fitting(&self, rows: Range<usize>, bytes: usize) -> usize {
         let mut left = bytes;
         for row in rows.clone() {

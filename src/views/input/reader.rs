@@ -33,7 +33,7 @@ pub enum Refused {
     /// The text is not JSON.
     #[error("not JSON: {0}")]
     NotJson(JsonError),
-    /// Its JSON does not fit into columns.
+    /// The JSON of a resource does not fit into columns.
     #[error("{0}")]
     Shape(String),
 }
@@ -44,7 +44,8 @@ pub trait Document: Send {
     fn text(&self) -> &[u8];
     /// Whether each line is a JSON document of its own.
     fn is_lines(&self) -> bool;
-    /// Reports that a part was left out. The position of the part or of its error is `offset`, in bytes of the text.
+    /// Reports that a part of the text was left out. `offset` is the position of the part or of its error, in bytes of
+    /// the text.
     fn refuse(&self, offset: usize, reason: Refused);
 }
 
@@ -56,7 +57,7 @@ pub trait Pick: Send + Sync {
     fn reads(&self, type_id: TypeId) -> Vec<&'static str>;
 }
 
-/// Reads what some views need of documents. The tools of a thread are reused for its next group of documents.
+/// Reads from documents what some views need. When a group of documents is read, its tools are kept for the next group.
 pub struct Reader {
     pick: Option<Arc<dyn Pick>>,
     clips: Vec<Clip>,
@@ -71,7 +72,8 @@ pub struct Reader {
 /// The tools of one thread.
 #[derive(Debug)]
 struct Tools {
-    /// The selections by type, in the order of the clips. The one for Bundles comes last, unless a view reads Bundles.
+    /// The selections by type, in the order of the clips. The selection for Bundles comes last, unless a view reads
+    /// Bundles.
     choice: Choice,
     /// The selection that reads only the places of a Bundle's entries.
     bundles: Choice,
@@ -80,8 +82,8 @@ struct Tools {
 }
 
 impl Reader {
-    /// Returns a reader for views. Views of the same type share batches, which have the columns that any of them
-    /// needs.
+    /// Returns a reader for views. Views of the same type share batches. The batches have all columns that any of these
+    /// views needs.
     pub fn new<'v>(views: impl IntoIterator<Item = &'v View>) -> Reader {
         Reader::picking(views, None)
     }

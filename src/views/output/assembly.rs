@@ -49,8 +49,8 @@ enum Form {
 }
 
 impl Assembly {
-    /// Begins an output of at most `limit` rows. `share` outputs are written at the same time and divide the memory.
-    /// `room` limits the bytes of rows that wait for their Parquet types.
+    /// Begins an output of at most `limit` rows. `share` is the number of outputs that are written at the same time and
+    /// divide the memory. `room` limits the bytes of rows that wait for their Parquet types.
     pub(in crate::views) fn new(
         view: Arc<View>,
         format: Format,

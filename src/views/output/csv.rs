@@ -51,7 +51,8 @@ fn field<'a>(cells: &'a Cells<'_>, row: usize, scratch: &'a mut Vec<u8>) -> &'a 
             let token = array.value(row);
             match serde_json::from_str::<std::borrow::Cow<'_, str>>(token) {
                 Ok(text) => scratch.extend_from_slice(text.as_bytes()),
-                // The token is not a string. Numbers and booleans look the same in every format.
+                // The token is not a string, so it is written as it is. Numbers and booleans look the same in every
+                // format.
                 Err(_) => return token.as_bytes(),
             }
         }

@@ -1,6 +1,6 @@
 //! Decides the SQL type of a column without a tag `ansi/type`, by the column's values: decimals of one scale, dates
-//! with a day, or moments. Decides only after all values have been seen. If no such type holds them all without loss,
-//! they stay text.
+//! with a day, or moments. Decides only after all values have been seen. If no such type holds all values without loss,
+//! the values stay text.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::views::definition::column::Column;
 use crate::views::definition::kind::Kind;
 use crate::views::definition::sql_type::SqlType;
 
-/// The maximum number of digits of a decimal in eight bytes, and of any decimal.
+/// The precisions that a decimal type may get: the maximum for eight bytes, and the maximum of all decimals.
 const PRECISIONS: [u8; 2] = [18, 38];
 /// The maximum number of decimals that the seconds of a moment may have.
 const MICROSECONDS: usize = 6;
@@ -201,7 +201,7 @@ impl Seen {
 
 /// The length of a date such as `2020-01-01`.
 const DATE_LENGTH: usize = 10;
-/// The first and the last microsecond of the years 1 to 9999, the range of Parquet's readers.
+/// The first and the last microsecond of the years 1 to 9999. Parquet's readers support only moments in this range.
 const YEARS: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
 /// Whether the time that begins at `at` has the second 60, which no Parquet type can hold.

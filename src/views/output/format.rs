@@ -25,7 +25,8 @@ impl Format {
         let essence = name.split(';').next().unwrap_or(name).trim().to_ascii_lowercase();
         Some(match essence.as_str() {
             "csv" | "text/csv" => Format::Csv { header: true },
-            // In the value of a query parameter, a plus sign is decoded as a space.
+            // In the value of a query parameter, a plus sign is decoded as a space. So the name with a space is
+            // accepted, too.
             "json" | "application/json" | "application/fhir+json" | "application/fhir json" => Format::Json,
             "ndjson"
             | "application/ndjson"

@@ -21,8 +21,8 @@ use crate::views::error::RunError;
 
 /// The maximum number of rows in a row group.
 const ROW_GROUP: usize = 131_072;
-/// The maximum bytes of the open row groups of all writers that share the memory. A row group is in memory until it
-/// is written.
+/// The maximum bytes of the unfinished row groups of all writers that share the memory. A row group is in memory until
+/// it is written.
 const BYTES: usize = 96 << 20;
 /// The maximum bytes of spooled rows in memory, for all writers that share the memory.
 const SPOOLED: usize = 16 << 20;
@@ -56,9 +56,9 @@ enum Form {
 }
 
 impl ParquetWriter {
-    /// Returns a writer. `share` writers work at the same time and divide the memory. With `as_text`, dates, times
-    /// and decimals without a tag are written as text. Otherwise their values decide the types, and the rows wait
-    /// until all values are known. `room` limits the bytes of waiting rows.
+    /// Returns a writer. `share` is the number of writers that work at the same time and divide the memory. With
+    /// `as_text`, dates, times and decimals without a tag are written as text. Otherwise their values decide the types,
+    /// and the rows wait until all values are known. `room` limits the bytes of waiting rows.
     pub(in crate::views) fn new(
         columns: &[Column],
         as_text: bool,

@@ -26,7 +26,7 @@ impl SpoolRoom {
     }
 }
 
-/// The bytes of one run's waiting rows. They no longer count against the limit when this is dropped.
+/// The bytes of one run's waiting rows. When this value is dropped, they no longer count against the limit.
 #[derive(Debug)]
 pub(super) struct Taken {
     /// `None` if there is no limit.
@@ -56,7 +56,7 @@ impl Taken {
         Ok(())
     }
 
-    /// Uncounts bytes of rows that no longer wait.
+    /// Stops counting the bytes of rows that no longer wait.
     pub(super) fn remove(&mut self, bytes: usize) {
         let bytes = (bytes as u64).min(self.bytes);
         self.bytes -= bytes;

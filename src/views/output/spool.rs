@@ -21,14 +21,14 @@ const ROWS: usize = 8_192;
 /// Batches of one schema, in order.
 pub(super) struct Spool {
     schema: SchemaRef,
-    /// The maximum bytes of batches in memory. If they have more, all of them move to the file.
+    /// The maximum bytes of batches in memory. If the batches have more bytes, all of them move to the file.
     max_bytes: usize,
     held: Vec<RecordBatch>,
     bytes: usize,
     file: Option<Parts>,
     /// The position and the length of each part of the file.
     runs: Vec<(u64, usize)>,
-    /// The bytes of these batches in memory and in the file, as they count against the common limit.
+    /// The bytes of the spool's batches in memory and in the file, as they count against the common limit.
     taken: Taken,
 }
 
@@ -56,8 +56,8 @@ impl Spool {
         Ok(())
     }
 
-    /// Returns the batches. Those in the file are read when they are needed. All count against the common limit until
-    /// the iterator is dropped.
+    /// Returns the batches. The batches in the file are read when they are needed. All batches count against the common
+    /// limit until the iterator is dropped.
     pub(super) fn batches(self) -> impl Iterator<Item = Result<RecordBatch, RunError>> + Send {
         let Spool {
             held,
@@ -78,7 +78,7 @@ impl Spool {
         });
         let all = stored.chain(held.into_iter().map(Ok));
         all.inspect(move |_| {
-            // The closure owns `taken`, so it is dropped together with the iterator.
+            // The closure owns `taken`, so `taken` is dropped together with the iterator.
             let _held = &taken;
         })
     }

@@ -1,5 +1,5 @@
-//! Stops a view's work from outside. Threads that compute rows also stop when their consumer stops reading. But a
-//! scan that finds no rows would not notice that, so it checks this flag.
+//! Stops a view's work from outside. Threads that compute rows also stop when their consumer stops reading. But a scan
+//! that finds no rows would not notice that. So the work also checks the flag of [`Stop`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};

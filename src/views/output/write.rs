@@ -15,8 +15,8 @@ use super::{Format, SpoolRoom, TextFormat};
 use crate::parallel::processors;
 use crate::plan::{Waiting, apart};
 
-/// The maximum limit up to which the consumer's own thread converts the rows. Other threads would convert rows that
-/// the consumer may never read.
+/// If the limit of rows is at most this number, the consumer's own thread converts the rows. Other threads would
+/// convert rows that the consumer may never read.
 const FEW_ROWS: usize = 10_000;
 
 /// A stream of results, in order. The computation begins when the first one is read.

@@ -57,8 +57,8 @@ impl ViewExec {
 }
 
 impl ViewExec {
-    /// Returns the operator of a view over resources. `filters` says whether it applies the view's `where`, which the
-    /// scan has then not applied.
+    /// Returns the operator of a view over resources. With `filters`, the operator applies the view's `where`, because
+    /// the scan has not applied it.
     pub fn over(view: &View, input: Arc<dyn ExecutionPlan>, filters: bool) -> ViewExec {
         ViewExec::new(view.for_run(), input, filters, Stop::default())
     }

@@ -87,7 +87,7 @@ impl ViewNode {
     }
 }
 
-/// Nodes are compared by the addresses of their views, because each view object is part of one plan only.
+/// Nodes are compared by the memory addresses of their views, because each view object is part of one plan only.
 impl PartialEq for ViewNode {
     fn eq(&self, other: &ViewNode) -> bool {
         Arc::ptr_eq(&self.views, &other.views)

@@ -11,7 +11,8 @@ use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::Predicate;
 
-/// The predicate that a view keeps a resource, or that at least one of several views does.
+/// The predicate that is true of a resource if the view keeps it. With several views, it is true if at least one of
+/// them keeps the resource.
 #[derive(Debug)]
 pub(in crate::views) struct Where {
     views: Vec<Arc<View>>,
@@ -20,14 +21,15 @@ pub(in crate::views) struct Where {
     necessary: Necessary,
 }
 
-/// Returns the predicate that at least one of these views keeps the resource. Each of the views has a `where`.
+/// Returns the predicate that is true of a resource if at least one of these views keeps it. Each of the views has a
+/// `where`.
 pub(in crate::views) fn of(views: &[Arc<View>]) -> Arc<dyn Predicate> {
     let text = |view: &Arc<View>| format!("where {}", view.filter_text().unwrap_or_default());
     let labels: Vec<String> = views.iter().map(text).collect();
     let necessary = match views {
         [only] => only.necessary(),
-        // A condition on items holds only for the resources of one view, so the scan could drop resources that
-        // another view keeps.
+        // Use no conditions on items. Such a condition holds only for the resources of one view, so the scan could drop
+        // resources that another view keeps.
         several => Necessary {
             prune: Prune::any(several.iter().map(|view| view.necessary().prune)),
             ..Necessary::default()

@@ -44,8 +44,8 @@ pub(in crate::views) fn none_stopped(views: usize) -> Stopped {
     (0..views).map(|_| AtomicBool::new(false)).collect()
 }
 
-/// Returns the rows of the views at the indexes `places` over a batch of resources, one view after the other. Leaves
-/// out the rows of a view from the moment at which `wants` is false for it.
+/// Returns the rows of the views at the indexes `places` over a batch of resources, one view after the other. As soon
+/// as `wants` is false for a view, leaves out its further rows.
 pub(in crate::views) fn fan(
     views: Arc<[Arc<View>]>,
     places: Arc<[usize]>,
@@ -63,7 +63,7 @@ pub(in crate::views) fn fan(
     })
 }
 
-/// Returns a function that tells whether a view still needs rows, because no consumer has stopped it.
+/// Returns a function that says whether a view needs more rows. It does, unless its flag in `stopped` is set.
 pub(in crate::views) fn wants(stopped: Stopped) -> impl Fn(usize) -> bool + Clone {
     move |place| !stopped[place].load(Ordering::Relaxed)
 }
@@ -196,8 +196,8 @@ impl ViewsExec {
 }
 
 impl ViewsExec {
-    /// Returns the operator of views over resources. `filters` says whether it applies each view's `where`, which the
-    /// scan has then not applied.
+    /// Returns the operator of views over resources. With `filters`, the operator applies each view's `where`, because
+    /// the scan has not applied it.
     pub fn over(views: &[View], input: Arc<dyn ExecutionPlan>, filters: bool, limit: Option<usize>) -> ViewsExec {
         ViewsExec::new(views.iter().map(View::for_run).collect(), input, filters, limit)
     }
@@ -325,7 +325,8 @@ impl ExecutionPlan for ViewsExec {
     }
 }
 
-/// The number of rows of each view that a partition may still yield. Only the stream of the partition changes it.
+/// For each view, the number of rows that a partition may still yield. Only the stream of the partition changes these
+/// numbers.
 #[derive(Clone)]
 struct Left(Arc<[AtomicUsize]>);
 
@@ -352,7 +353,7 @@ impl Left {
 #[derive(Clone)]
 struct Lists {
     schema: SchemaRef,
-    /// A null for each column, as the value in the columns of the other views.
+    /// A null for each column. A row has these nulls in the columns of the other views.
     nothing: Arc<[ArrayRef]>,
     outcome: Option<Arc<Outcome>>,
 }

@@ -28,7 +28,7 @@ const MAX_VALUES: usize = 64;
 /// The number of microseconds in a day.
 const DAY: i64 = 86_400_000_000;
 
-/// A predicate on resources: they may have rows that meet a filter on a view's columns.
+/// A predicate on resources: whether a resource may have rows that meet a filter on a view's columns.
 #[derive(Debug)]
 pub(in crate::views) struct Sought {
     label: Arc<str>,
@@ -39,8 +39,8 @@ pub(in crate::views) struct Sought {
 }
 
 impl Sought {
-    /// Returns the predicate that follows from a filter on the view's columns. `None` if a scan could skip nothing by
-    /// it.
+    /// Returns the predicate that follows from a filter on the view's columns. `None` if this predicate would not let a
+    /// scan skip anything.
     pub(in crate::views) fn of(view: &View, filter: &Expr) -> Option<Sought> {
         let text = condition(view, filter)?;
         let options = CompileOptions {
@@ -65,8 +65,8 @@ impl Sought {
 }
 
 impl View {
-    /// Returns the predicate on resources that follows from a filter on the view's columns. `None` if a scan could
-    /// skip nothing by it.
+    /// Returns the predicate on resources that follows from a filter on the view's columns. `None` if this predicate
+    /// would not let a scan skip anything.
     pub fn sought(&self, filter: &Expr) -> Option<Arc<dyn Predicate>> {
         Some(Arc::new(Sought::of(self, filter)?))
     }
@@ -134,7 +134,7 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
         }
         Expr::IsNotNull(inner) => {
             let at = column(view, inner)?;
-            // A collection without values is an empty list, which is not null.
+            // A collection without values is an empty list, which is not null. So nothing follows from the filter.
             if view.columns[at].collection {
                 return None;
             }
@@ -153,8 +153,8 @@ fn condition(view: &View, filter: &Expr) -> Option<String> {
     }
 }
 
-/// Returns the column that all parts of a chain of `or` compare with values for equality, and the values. `None` for
-/// any other filter.
+/// Reads a filter that is a chain of `or` whose parts all compare the same column with a value for equality. Returns
+/// the index of the column and the values. `None` for any other filter.
 fn choice<'f>(view: &View, filter: &'f Expr) -> Option<(usize, Vec<&'f ScalarValue>)> {
     let Expr::BinaryExpr(binary) = filter else { return None };
     let (left, right) = (binary.left.as_ref(), binary.right.as_ref());
@@ -193,7 +193,8 @@ fn literal(expression: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-/// Returns a FHIRPath expression that a column has this relation to one of the values.
+/// Returns a FHIRPath expression on a resource. It compares a column with each of the values, and is true if one of the
+/// comparisons is true.
 fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
     let column = &view.columns[at];
     if column.collection {
@@ -255,7 +256,7 @@ fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, v
                 ScalarValue::Int64(Some(number)) => i32::try_from(*number).ok()?,
                 _ => return None,
             };
-            // The analysis in `fhirpath` does not recognize negative literals.
+            // The analysis in `fhirpath` does not recognize negative literals, so there is no expression for them.
             (number >= 0).then_some(())?;
             Some(format!("({path}) {} {number}", symbol(operator)?))
         }
@@ -263,8 +264,8 @@ fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, v
     }
 }
 
-/// Returns the comparison of a date or time with a value, wider by a day on both sides. A text is compared as
-/// written, in its own zone, but the bounds are in UTC.
+/// Returns the comparison of a date or time with a value. The range is wider by a day on both sides, because a text is
+/// compared as written, in its own zone, but the bounds are in UTC.
 fn moment_compared(column: &Column, path: &str, operator: Operator, value: &ScalarValue) -> Option<String> {
     let (from, to) = match column.sql {
         SqlType::Text(_) => {
@@ -337,7 +338,7 @@ fn text<'c>(view: &View, cell: &'c Cell) -> Option<&'c str> {
 }
 
 /// Whether an expression can be embedded in another: it uses no `%name` other than constants, and has no comments or
-/// open quotes. Text in quotes is ignored.
+/// unclosed quotes. Text in quotes is ignored.
 fn is_plain(text: &str, constants: &HashMap<String, Constant>) -> bool {
     let (mut quote, mut before, mut letters) = (None, ' ', text.chars());
     while let Some(letter) = letters.next() {

@@ -34,7 +34,7 @@ impl ViewTable {
         }
     }
 
-    /// Returns the same view. `watch` records what it reads.
+    /// Returns the same table. `watch` records what each query reads.
     pub fn watched(&self, watch: &Arc<Watch>) -> ViewTable {
         ViewTable {
             view: self.view.clone(),
@@ -100,7 +100,7 @@ impl TableProvider for ViewTable {
             .filter(|at| read.index_of(schema.field(*at).name()).is_ok())
             .collect();
         if columns.is_empty() {
-            // Some operators would not know the number of rows in a batch without columns.
+            // If a batch had no columns, some operators would not know its number of rows.
             columns.push(schema.index_of(ROW)?);
         }
         let scan = provider.scan(state, Some(&columns), &filters, None).await?;
