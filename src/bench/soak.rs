@@ -24,7 +24,8 @@ use crate::sandbox::Population;
 /// The time between two changes of the lake. A soak of less than five minutes has [`IMPORTS`] changes instead.
 const EVERY: Duration = Duration::from_secs(5);
 const IMPORTS: u32 = 60;
-/// The maximum number of changes from one new person to the next. A short soak adds and erases ten people.
+/// A soak imports a new person after every `PERSON_EVERY` changes of the lake. A soak of less than 50 minutes uses a
+/// smaller number, so that it still imports and erases ten people.
 const PERSON_EVERY: u32 = 60;
 /// The number of records that an import changes. All imports take them from a fixed set of at most `CHANGING` records.
 const CHANGED: usize = 25;

@@ -82,7 +82,7 @@ struct Leaf {
     many: bool,
 }
 
-/// An expression that requires a text to equal one of several strings, as tests of text columns of one item.
+/// The tests of an expression such as `code = 'a'` or `code in ('a' | 'b')`. They test text columns of one item.
 struct Texts<'e> {
     /// The operand that yields the item's text.
     path: &'e Expr,
@@ -528,7 +528,7 @@ impl Key {
         (vec![leaf, self.id], ids.iter().map(id).collect())
     }
 
-    /// Returns the condition that the key is one of these values.
+    /// Returns a necessary condition for the key to be one of these values.
     fn one_of(self, values: &[Literal]) -> Prune {
         let text = |value: &Literal| -> Option<Arc<str>> {
             match value {

@@ -80,7 +80,7 @@ impl Summary {
         self.types.entry(facts().get(type_id).name).or_default()
     }
 
-    /// Adds a refusal. The caller has counted the resource as read.
+    /// Adds a refusal. If the type is known, the caller has already counted the resource as read.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         match refusal.type_id {
             Some(type_id) => self.of(type_id).refused += 1,

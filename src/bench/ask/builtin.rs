@@ -1,6 +1,7 @@
 //! The program's own mixes and views, in the form of a mix file.
 
-/// The program's families, as a mix file. Each family belongs to a mix in [`NAMES`].
+/// The built-in families (groups of queries that are timed together), in the format of a mix file. Each family states
+/// its mix, which is one of [`NAMES`].
 pub(in crate::bench) const FAMILIES: &str = include_str!("builtin.json");
 
 /// The names of the program's mixes. `all` has the families of all others except `soak`.

@@ -6,7 +6,7 @@ use super::dice::Dice;
 use super::row::{Field, Row};
 use crate::fhir::{Kind, TypeId, facts};
 
-/// The maximum number of people for whom `{patients}` stands.
+/// The maximum number of ids that replace the placeholder `{patients}`.
 pub(in crate::bench) const MANY_PATIENTS: usize = 1_000;
 
 /// Characters that a query's value may contain unencoded.

@@ -132,8 +132,8 @@ pub(super) struct Nodes<'n> {
 #[derive(Clone, Copy, Default)]
 struct Open {
     node: u32,
-    /// The number of white space bytes before this array or object. If the number is the same at the end, there is no
-    /// white space inside.
+    /// The cursor's count of white space bytes when the array or object began. If the cursor has the same count at the
+    /// end, the array or object has no white space outside strings.
     spaces: u32,
 }
 

@@ -1,5 +1,5 @@
-//! Columns of values without children. A column ends with the row of its last value. Nulls for rows without a value
-//! are added together, before the next value or at the end of the batch.
+//! Builders of Arrow columns whose values have no children. A builder adds no nulls for rows without a value. It adds
+//! them all at once, before the next value or at the end of the batch.
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder,

@@ -37,8 +37,8 @@ pub(in crate::fhirpath) fn is_calendar_unit(word: &str) -> bool {
     )
 }
 
-/// Returns the UCUM unit that equals a calendar unit. A year and a month have no fixed length, so a UCUM unit is only
-/// equivalent to them. That unit is returned only if `loosely` is set. Returns any other unit as it is.
+/// Returns the UCUM unit that equals a calendar unit. A year and a month have no fixed length, so their UCUM units are
+/// only equivalent. Replaces them only if `loosely` is set. Returns all other units unchanged.
 fn definite(unit: &str, loosely: bool) -> &str {
     match unit {
         "week" => "wk",

@@ -67,7 +67,8 @@ impl Throttle {
         charged_to(self.records.as_ref(), credential)
     }
 
-    /// Charges a health card to its consent, in addition to the operation on all records.
+    /// Charges a new health card to the consent. The caller also calls `charge_record`, because a card reads all of
+    /// the patient's records.
     pub(in crate::http) fn charge_card(&self, consent: &str) -> Result<(), Error> {
         charged_to(self.cards.as_ref(), consent)
     }

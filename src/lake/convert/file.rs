@@ -15,7 +15,7 @@ use crate::lake::snapshot::TableSnapshot;
 use crate::lake::store::disk::file_name;
 use crate::lake::store::folder::Folder;
 
-/// A file of the lake's former kind.
+/// A file that a conversion replaces. It is sealed if the lake is being unsealed, and unencrypted otherwise.
 #[derive(Debug)]
 pub(super) enum Old {
     Data(Arc<TableSnapshot>, StoredFile),

@@ -31,8 +31,9 @@ impl Intent {
     }
 }
 
-/// A requested erasure. It covers the rows of a patient's own scope, in files that existed when it was recorded.
-/// Later rows are not erased, even those of the same person.
+/// A requested erasure. It covers the patient's own rows of a scope, not the shared rows that the patient sees. It
+/// covers only files that existed when the erasure was recorded. Later rows are not erased, even those of the same
+/// person.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Erasure {
     /// The lake's epoch when the erasure was recorded. It is a number that no other erasure of the lake has.

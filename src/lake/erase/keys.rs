@@ -59,8 +59,9 @@ impl LakeWriter {
         let mut kept = self.named_keys()?;
         match catalog::expired_keys(&self.connection)? {
             Some(expired) => kept.extend(ids(expired)?),
-            // There is no list if an earlier program or `tabularium check --adopt` made the catalog. Any key without a
-            // file may belong to an expired file. So put all keys without a file on the list now, and destroy none.
+            // The catalog has no list of expired keys if an earlier version or `tabularium check --adopt` made the
+            // catalog. Then a key that no file of the catalog uses may be the key of an expired file. So put all such
+            // keys on the list now, and destroy none.
             None => {
                 let unnamed = folder.keys_but(&kept)?;
                 return catalog::list_expired_keys(&self.connection, unnamed.iter().map(ToString::to_string));

@@ -420,9 +420,10 @@ pub(in crate::lake) fn reasons(error: &dyn Error) -> String {
 /// all later ones have it), and the positions.
 type Period = (u64, Option<u64>, Vec<u64>);
 
-/// Returns the delete files for a rewritten file whose rows at `erased` are deleted in all snapshots. `deletes` are
-/// its present delete files. If all rows are deleted from some snapshot on, the data file ends there: `end` is set,
-/// and the delete files from there on are left out. Snapshots before `oldest` cannot be read and need no delete file.
+/// Returns the delete files for the new file that replaces `file`. In every snapshot they delete the rows at `erased`
+/// and the rows that `file`'s own delete files, `deletes`, delete. If a snapshot has no row left, the new file ends at
+/// this snapshot: the function sets `end` and returns no later delete file. It returns no delete file for the time
+/// before `oldest`, because no snapshot before `oldest` can be read.
 fn periods(file: &StoredFile, erased: &[u64], deletes: Vec<Period>, oldest: u64, end: &mut Option<u64>) -> Vec<Period> {
     let mut periods = Vec::with_capacity(deletes.len() + 1);
     let first_delete = deletes.first().map_or(file.end, |(begin, _, _)| Some(*begin));

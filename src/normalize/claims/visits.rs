@@ -52,7 +52,8 @@ pub(super) struct Visit {
     pub(super) period: Span,
     /// Whether the visit still goes on: the patient was not discharged yet.
     pub(super) goes_on: bool,
-    /// The Encounter of a source that describes the visit: its source, and the reference to it.
+    /// The Encounter that describes the visit, if a source has sent one: that source, and the reference to the
+    /// Encounter. The source may be another one than `source`.
     pub(super) own: Option<(SourceId, Name)>,
     /// The id of the generated Encounter. `None` if a source's Encounter describes the visit.
     pub(super) id: Option<String>,

@@ -64,8 +64,8 @@ impl<'t> Shown<'t> {
         Shown { text, from: None }
     }
 
-    /// Returns the first of two displays. Returns the second if the first is missing, or if the first is of another
-    /// source and the second is not.
+    /// Chooses one of two displays. A display of the record's own source or of a terminology (`from` is `None`) wins
+    /// over a display of another source. If both are of the same kind, `one` wins. If one is missing, the other wins.
     pub(in crate::normalize) fn either(one: Option<Shown<'t>>, other: Option<Shown<'t>>) -> Option<Shown<'t>> {
         match (&one, &other) {
             (Some(Shown { from: Some(_), .. }), Some(Shown { from: None, .. })) | (None, _) => other,

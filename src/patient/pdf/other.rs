@@ -15,8 +15,9 @@ const LEFT_OUT: &[&str] = &["resourceType", "meta", "text", "implicitRules", "la
 /// The maximum depth of nested elements. Deeper ones are not shown.
 const MAX_DEPTH: usize = 12;
 
-/// Returns all elements of a resource as one text: `Status: active; Name: ...`. The narrative follows at the end if its
-/// status is `additional`, or if no other elements are shown. Otherwise it says no more than the elements.
+/// Returns the elements of a resource as one text: `Status: active; Name: ...`. The narrative is added at the end if
+/// its status is `additional`, or if there are no other elements to show. Other narratives are left out, because they
+/// only repeat the elements.
 pub(super) fn elements(resource: &Resource<'_>) -> String {
     let mut shown = Shown {
         resource,

@@ -18,7 +18,7 @@ pub(in crate::search) struct Origin {
     pub(in crate::search) value: String,
     /// The time of the search, in microseconds since 1970.
     pub(in crate::search) now: i64,
-    /// The server's base, `{base}/fhir/`.
+    /// The address of the server's FHIR API, which ends with `/fhir/`.
     pub(in crate::search) base: String,
     /// Whether several types were searched together.
     pub(in crate::search) among_others: bool,

@@ -1,6 +1,7 @@
-//! The answers to a criterion's conditions on other resources. A criterion that was resolved from its text has no
-//! answers yet. The writer compares it with the answered criterion, condition by condition, and collects the answers.
-//! The reader visits the conditions in the same order and puts the answers back.
+//! Writes and reads the answers to a criterion's conditions on other resources. After a criterion is resolved from its
+//! text, its conditions have no answers. The writer compares this criterion (`open`) with the same criterion after its
+//! conditions were answered (`settled`), condition by condition, and collects the answers. The reader gets a criterion
+//! that was resolved from the same text. It visits the conditions in the same order and puts the answers in.
 
 use std::sync::Arc;
 use std::vec::IntoIter;

@@ -83,8 +83,8 @@ fn part<D: Document + 'static, T: Send + 'static>(
     Box::pin(futures::stream::iter(batches.flat_map(rows)))
 }
 
-/// Runs the parts ahead of the consumer. The iterator of documents may wait until earlier documents are dropped, so a
-/// part may block its thread.
+/// Runs the parts before the consumer asks for their results. To get the next part, a thread reads the iterator of
+/// documents. This iterator may block until earlier documents are dropped, so the threads must be allowed to block.
 fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> Batches<T> {
     let pace = Pace {
         first_here: is_few(limit),

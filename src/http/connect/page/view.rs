@@ -294,7 +294,7 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) other: bool,
 }
 
-/// A button that leads to the next page.
+/// A button that leads to another page of the flow.
 pub(in crate::http::connect) struct Onward {
     pub(in crate::http::connect) action: &'static str,
     pub(in crate::http::connect) label: String,

@@ -245,8 +245,9 @@ impl<A: Copy + Default> Slots<A> {
         })
     }
 
-    /// Adds a page's slots. A slot at the maximum definition level has a value. At one level below, an item lacks a
-    /// value. At a lower level, there is no item, so the slot allows no alternative.
+    /// Adds a page's slots. At the maximum definition level, a slot has a value and gets the alternatives of the value.
+    /// One level below, the item exists without a value, and the slot gets `absent`. At a lower level there is no item,
+    /// and the slot gets no alternative.
     fn append(&mut self, definition: Levels, values: &[A], absent: A) -> Result<(), ParquetError> {
         let max_level = definition.max_level as u32;
         if max_level == 0 {

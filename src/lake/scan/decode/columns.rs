@@ -81,7 +81,7 @@ pub(in crate::lake::scan) fn read_leaf(
     read_root(file, group, column, &rows)
 }
 
-/// Reads some rows of a root column that has a single leaf, with the type that it has in the file.
+/// Reads these rows of a root column that has a single leaf. The array has the column's type in the file.
 pub(in crate::lake::scan) fn read_root(
     file: &Arc<OpenFile>,
     group: usize,

@@ -123,7 +123,7 @@ pub(in crate::lake::scan) fn numbers(
         Some(DataType::Timestamp(TimeUnit::Microsecond, _)) => true,
         _ => return Err(file.missing(column)),
     };
-    // A value that is too short contradicts the column's type.
+    // The result is `None` for a null, and for a value of less than eight bytes. The file is damaged in both cases.
     let number = |bytes: Option<&[u8]>| bytes.and_then(|bytes| Some(i64::from_le_bytes(*bytes.first_chunk()?)));
     if let Some(numbers) = coded(file, group, leaf, number)? {
         return numbers

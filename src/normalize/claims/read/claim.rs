@@ -772,7 +772,8 @@ pub(in crate::normalize::claims) fn span(value: Option<Value<'_>>, names: &mut N
     }
 }
 
-/// Reads a Reference of an object to a party. `root` is the whole record.
+/// Reads the provider to which the property `name` of `value` refers. `root` is the whole record, which may contain
+/// the provider as a contained resource.
 pub(in crate::normalize::claims) fn party(
     value: Value<'_>,
     name: &str,

@@ -57,8 +57,8 @@ pub(in crate::patient::summary) fn state(entry: &Entry<'_>) -> State {
     }
 }
 
-/// Returns the problems in the state `wanted`: for each code the newest Condition. Of the Conditions generated from
-/// claims, only those that `repeated` returns count. They come last.
+/// Returns the newest Condition for each code, among those whose state is `wanted`. The Conditions that sources
+/// recorded come first. Conditions that were generated from claims follow, but only those that `repeated` returns.
 pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) -> Vec<usize> {
     let (made, recorded): (Vec<usize>, Vec<usize>) = chart
         .own("Condition")
