@@ -13,9 +13,9 @@ use crate::sync::carry_out_erasures;
 
 use super::error::BackupError;
 
-/// A function that returns the rules for normalizing the records of a data folder, given by its path. When one
-/// source's records are erased, the person's other sources are normalized again, because their generated records may
-/// use the erased ones.
+/// A function from the path of a data folder to the rules for normalizing the folder's records. The rules are needed
+/// when one source's records are erased. Then the person's other sources are normalized again, because their generated
+/// records may use the erased ones.
 pub type Rules<'r> = &'r dyn Fn(&Path) -> Result<Normalization, String>;
 
 /// The result of repeated erasures.
@@ -25,7 +25,7 @@ pub(super) struct Applied {
     pub(super) in_lake: bool,
     /// The number of owners with erased rows or attachments.
     pub(super) owners: u64,
-    /// The number of consents and authorizations that ended.
+    /// The number of consents and authorizations that were ended in the service's store.
     pub(super) ended: u64,
     /// Places where erased bytes may remain, a text for each.
     pub(super) left: Vec<String>,
@@ -46,8 +46,9 @@ impl ErasedElsewhere for Elsewhere<'_> {
     }
 }
 
-/// Repeats erasures in the data folder `dir`, and finishes the folder's interrupted erasures. Enters the interrupted
-/// ones in the ledger first, because older snapshots have their rows too. No other process may have the folder open.
+/// Repeats the erasures `since` in the data folder `dir`, and finishes the folder's interrupted erasures. Enters the
+/// interrupted erasures in `ledger` first, because older snapshots contain the same rows. No other process may have the
+/// folder open.
 pub(super) fn apply(
     dir: &Path,
     key: OwnerKey,
@@ -58,9 +59,9 @@ pub(super) fn apply(
     let mut applied = Applied::default();
     ledger.enter_pending(dir)?;
     if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
-        // The keys of this sealed lake are not there, so its files cannot be rewritten. They still have the erased
-        // rows. Somebody may have a copy of the keys from before the erasure. So the lake does not count these
-        // erasures as done, and a restore repeats them.
+        // The keys of this sealed lake are not in the folder, so its files cannot be rewritten. The files still have
+        // the erased rows, and somebody may have a copy of the keys from before the erasure. So the lake does not count
+        // these erasures as done, and a restore repeats them.
         applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
         settle_image(dir, None, Some(ledger))?;
         return Ok(applied);
@@ -79,7 +80,8 @@ pub(super) fn apply(
     }
     drop(writer);
     applied.ended = end_erased(dir, &Clock::System, &Elsewhere { since, key })?;
-    // The store opens only with its key. Without the key, the server carries out the store's erasures when it starts.
+    // Erase also the records of the consents that have just ended. This needs the store, which opens only with its key.
+    // Without the key, the server does this when it starts.
     if applied.ended > 0 && (dir.join(KEY_FILE).exists() || has_key_variable()) {
         let store = Store::open(dir, Clock::System)?;
         let rules = rules(dir).map_err(BackupError::Rules)?;

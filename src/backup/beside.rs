@@ -9,7 +9,7 @@ use super::error::BackupError;
 use super::files::How;
 use crate::consent::{KEY_FILE, STORE_FILE, copy_store};
 
-/// The folder of archived audit lines. Its files only grow.
+/// The folder of archived audit lines. Lines are appended to its files, and never changed.
 const AUDIT: &str = "audit";
 /// The folders of published tables. Each has a list of its tables, and files that never change.
 const PUBLISHED: [&str; 2] = ["terminology", "plans"];
@@ -27,8 +27,9 @@ pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bo
     Ok(())
 }
 
-/// Adds the archived audit lines and the published tables. Call this after [`add_service`]. If a line moves from the
-/// store to an audit file in between, both copies have it. In the other order, it is possible that neither copy has it.
+/// Adds the archived audit lines and the published tables. Call this after [`add_service`]. The server may move an
+/// audit line from the store to an audit file between the two calls. Then the copied store and the copied file both
+/// have the line. In the other order, it is possible that neither has it.
 pub(super) fn add_tables(contents: &mut Contents<'_>, data: &Path) -> Result<(), BackupError> {
     for path in below(&data.join(AUDIT))? {
         let name = format!("{AUDIT}/{}", name(&path));

@@ -1,7 +1,7 @@
 //! Removes erased rows from earlier snapshots: the rows that were erased after a snapshot was made.
 //!
-//! For each snapshot it builds a working copy of the data folder and repeats the later erasures in it. Rewritten
-//! files become new files of the snapshot. Files that no snapshot uses any more are removed later. Nobody sees an
+//! For each snapshot it builds a working copy of the data folder and repeats the later erasures in it. Rewritten files
+//! become new files of the snapshot. The backup then removes the files that no snapshot uses any more. Nobody sees an
 //! intermediate state, because the new manifest replaces the old one in one step.
 
 use std::path::Path;
@@ -21,12 +21,13 @@ use crate::lake::store::image::{LakeImage, settle_image};
 pub struct Cleaned {
     /// The number of snapshots from which rows or access to rows were removed.
     pub snapshots: u64,
-    /// The ids of snapshots that rely on another ledger. It is unknown what was erased after they were made.
+    /// The ids of snapshots that rely on another ledger. It is unknown what was erased after they were made, so they
+    /// are left unchanged.
     pub unknown: Vec<String>,
     /// Places where erased bytes may remain, a text for each.
     pub left: Vec<String>,
-    /// The errors of unreadable manifests, a sentence for each. If there is one, no file is removed from the folder of
-    /// backups, because the files of that snapshot are unknown.
+    /// The errors of unreadable manifests, a sentence for each. After such an error, no file is removed from the folder
+    /// of backups, because it is unknown which files that snapshot uses.
     pub damaged: Vec<String>,
 }
 
@@ -92,8 +93,8 @@ fn clean_one(
         if applied.in_lake {
             manifest.erasures = manifest.store_erasures;
         }
-        // The ledger now has the unfinished erasures of the snapshot. With this state in the manifest, a restore
-        // refuses an older copy of the ledger.
+        // `apply` has entered the snapshot's unfinished erasures in the ledger. So the manifest gets the ledger's new
+        // state. Then a restore refuses a copy of the ledger that lacks these entries.
         manifest.ledger = ledger.read_again()?.state();
     }
     place.publish(&manifest)?;

@@ -76,12 +76,12 @@ impl<'p> Contents<'p> {
         Ok(is_there)
     }
 
-    /// Returns the length of the file that was added under this path.
+    /// Returns the length of the file that was added under this path. `None` if there is none.
     pub(super) fn bytes(&self, path: &str) -> Option<u64> {
         self.taken.get(path).map(|file| file.bytes)
     }
 
-    /// Removes a file from the contents, because it is faulty.
+    /// Removes the file with this path from the contents. The caller has found that the file is faulty.
     pub(super) fn forget(&mut self, path: &str) {
         self.taken.remove(path);
     }

@@ -40,7 +40,7 @@ pub enum BackupError {
     /// Files of the lake are damaged or missing, so no backup was made.
     #[error("{}", damaged(.0))]
     LakeDamaged(Vec<Finding>),
-    /// The lake's files changed during each attempt to copy them.
+    /// The lake removed files during each attempt to copy them, so no complete copy could be made.
     #[error("the lake at {} changed faster than it could be copied; try again later", .0.display())]
     Changing(PathBuf),
     /// The lake is being sealed or unsealed.
@@ -90,7 +90,8 @@ pub enum BackupError {
         /// The fault of the file.
         what: String,
     },
-    /// The ledger cannot be used. Without it, people who were erased since the backup would come back.
+    /// The ledger of erasures cannot be used. Without it, the restored lake would have the records of people who were
+    /// erased since the backup.
     #[error(
         "the ledger of erasures {} {what}, so people who were erased since the backup would come back; name the right one with --erasures, or accept that with --accept-resurrection",
         .path.display()
@@ -120,7 +121,7 @@ impl BackupError {
         }
     }
 
-    /// Whether an input of the caller caused the error, such as a folder or missing keys.
+    /// Whether the caller caused the error, for example by a wrong folder or by missing keys.
     pub fn is_of_input(&self) -> bool {
         match self {
             BackupError::Lake(error) => matches!(

@@ -18,7 +18,8 @@ const CHUNK: usize = 1 << 20;
 /// The way in which a file is transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Links the file, or copies it if the file system cannot link. Only for files that never change.
+    /// Gives the file a second name by a hard link, or copies it if the file system cannot link. Only for files that
+    /// never change.
     Link,
     /// Copies the file.
     Copy,
@@ -26,7 +27,8 @@ pub(super) enum How {
     Move,
 }
 
-/// Whether a file of a data folder never changes, by its name: a data file or an attachment.
+/// Whether a file of a data folder never changes. The end of its name decides: data files, delete files and published
+/// tables end with `.parquet`, attachments with `.attachment`.
 pub(super) fn is_never_changed(path: &str) -> bool {
     path.ends_with(".parquet") || path.ends_with(".attachment")
 }
@@ -58,8 +60,8 @@ impl<'p> Files<'p> {
         facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
     }
 
-    /// Adds the file `source`, whose path in the data folder is `path`. Reads it once. Returns `None` if it does not
-    /// exist.
+    /// Adds the file `source`. `path` is its path in the data folder. Reads the file one time. Returns `None` if it
+    /// does not exist.
     pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<Option<ManifestFile>, BackupError> {
         let draft = self.place.work().join("file");
         let (sha256, bytes) = match transfer(source, &draft, how) {
@@ -83,7 +85,8 @@ impl<'p> Files<'p> {
         let folder = to.parent().unwrap_or(self.place.root()).to_owned();
         private::folder(&folder).map_err(BackupError::io("make", &folder))?;
         std::fs::rename(&draft, &to).map_err(BackupError::io("write", &to))?;
-        // A rename does nothing if both names are links of the same file. So remove the draft's name.
+        // If both names are links of the same file, the rename does nothing and the draft's name is still there. So
+        // remove it.
         let _ = std::fs::remove_file(&draft);
         self.touched.insert(folder);
         self.added += 1;
@@ -102,7 +105,7 @@ impl<'p> Files<'p> {
         Ok(())
     }
 
-    /// Puts a file at its place below `dir`. Returns an error if the file differs from the manifest.
+    /// Puts a file of a snapshot at its path below `dir`. Returns an error if the file differs from the manifest.
     pub(super) fn lay_out(&self, file: &ManifestFile, dir: &Path, how: How) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
@@ -123,7 +126,8 @@ impl<'p> Files<'p> {
         }
     }
 
-    /// Puts a file at its place below `dir`, as a link if possible. Does not compare it with the manifest.
+    /// Puts a file of a snapshot at its path below `dir`, as a link if possible. Does not compare the file with the
+    /// manifest.
     pub(super) fn lay_out_unread(&self, file: &ManifestFile, dir: &Path) -> Result<(), BackupError> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
@@ -154,8 +158,8 @@ fn differs(path: &Path, file: &ManifestFile) -> BackupError {
     BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
 }
 
-/// Transfers a file to the path `to`, and replaces a file there. If it makes a copy, it syncs the copy. Returns the
-/// file's SHA-256 and length.
+/// Links, moves or copies a file to the path `to`, as `how` says, and replaces a file there. Syncs the file if it was
+/// copied. Returns its SHA-256 and length.
 fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
     let _ = std::fs::remove_file(to);
     let named = match how {
@@ -167,7 +171,8 @@ fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupErr
         let mut file = File::open(to).map_err(BackupError::io("read", to))?;
         return pour(&mut file, None).map_err(BackupError::io("read", to));
     }
-    // A copy is wanted, or the link or the rename failed. If the copy succeeds, it does not matter why they failed.
+    // `how` is `Copy`, or the link or the rename has failed. Then make a copy. If the copy succeeds, it does not matter
+    // why the link or the rename failed.
     let mut source = File::open(from).map_err(BackupError::io("read", from))?;
     let mut copied = || -> std::io::Result<(String, u64)> {
         let mut copy = private::options().write(true).create_new(true).open(to)?;

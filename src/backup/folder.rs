@@ -21,7 +21,7 @@ use crate::private;
 /// The format of a snapshot's id, which is the time when the snapshot was made.
 const ID: &str = "%Y%m%dT%H%M%S%.3fZ";
 
-/// An open folder of backups.
+/// A folder of backups that this process is using.
 #[derive(Debug)]
 pub struct BackupFolder {
     root: PathBuf,
@@ -85,7 +85,7 @@ impl BackupFolder {
         Ok(place)
     }
 
-    /// Whether a path lies in a folder of backups.
+    /// Whether one of the folders above this path is a folder of backups.
     pub fn has_within(path: &Path) -> bool {
         let is_one = |folder: &Path| folder.join("snapshots").is_dir() && folder.join("files").is_dir();
         path.ancestors().skip(1).any(is_one)

@@ -36,14 +36,15 @@ pub struct Manifest {
     pub lake: String,
     /// The id of the lake's newest snapshot.
     pub snapshot: u64,
-    /// The lake's epoch. The erasures up to this number are done in the snapshot's files, unless `is_erasing` is set.
+    /// The lake's epoch when the backup was made, or the number of the newest erasure that was repeated in the snapshot
+    /// later. The erasures up to this number are done in the snapshot's files, unless `is_erasing` is set.
     pub erasures: u64,
     /// The erasures up to this number are done in the copied store of the service. For a sealed lake it may be higher
-    /// than `erasures`: a backup has no keys and cannot rewrite the lake's files. Earlier programs did not write this
-    /// number.
+    /// than `erasures`, because a backup has no keys and cannot rewrite the lake's files. Earlier programs did not
+    /// write this number, so it can be 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub store_erasures: u64,
-    /// Whether the lake had unfinished erasures, so that its files may have rows to erase.
+    /// Whether the copied lake has unfinished erasures. Then its files may still contain the rows of these erasures.
     pub is_erasing: bool,
     /// The state of the ledger of erasures when the manifest was written.
     pub ledger: LedgerState,
@@ -68,8 +69,8 @@ impl Manifest {
         }
     }
 
-    /// Returns the number up to which all erasures were repeated in this snapshot, as far as that is possible without
-    /// keys.
+    /// Returns the number of the newest erasure that was repeated in this snapshot. In a sealed lake, some erasures
+    /// were repeated in the store only, because a backup has no keys.
     pub(super) fn cleaned_up_to(&self) -> u64 {
         self.erasures.max(self.store_erasures)
     }
@@ -89,7 +90,8 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// Reads a manifest from a file and checks it.
+    /// Reads a manifest from a file and checks it. Returns `BackupError::Damaged` if it is incomplete, or was changed,
+    /// or has another version.
     pub(super) fn read(path: &Path) -> Result<Manifest, BackupError> {
         let bytes = std::fs::read(path).map_err(BackupError::io("read", path))?;
         let damaged = |what: &str| BackupError::damaged(path, what);

@@ -1,6 +1,6 @@
-//! Restores a snapshot into an empty folder. It builds the snapshot in a subfolder, compares it with its manifest, and
-//! repeats the later erasures. Then it moves the parts to their places, the catalog last. Until then the folder has no
-//! lake. If a restore was killed, the next one removes the remains.
+//! Restores a snapshot into an empty folder. A restore builds the snapshot in a subfolder, compares it with its
+//! manifest, and repeats the later erasures. Then it moves the parts to their places, the catalog last. Until the
+//! catalog is there, the folder has no lake. If a restore was killed, the next one removes what it has left.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,7 +27,7 @@ const LOCK: &str = "lock";
 pub struct Restoring {
     /// The id of the snapshot to restore. The newest one by default.
     pub snapshot: Option<String>,
-    /// The path of the ledger of erasures. By default the path that belongs to the data folder.
+    /// The path of the ledger of erasures. `None` means the path that `ledger::place` returns for the data folder.
     pub erasures: Option<PathBuf>,
     /// Allows a restore without the ledger. Rows that were erased after the snapshot then come back.
     pub accept_resurrection: bool,
@@ -50,7 +50,7 @@ pub struct Restored {
     pub bytes: u64,
     /// The number of owners whose rows or attachments were erased again.
     pub owners: u64,
-    /// The number of consents and authorizations that ended.
+    /// The number of consents and authorizations that were ended in the restored store.
     pub ended: u64,
     /// Whether the restore was made without the ledger. Then the erasures after the snapshot are unknown, and the
     /// restore did not repeat them.
@@ -115,8 +115,8 @@ fn find_ledger(
     options: &Restoring,
 ) -> Result<Option<Ledger>, BackupError> {
     let path = options.erasures.clone().unwrap_or_else(|| ledger::place(data));
-    // Compare the ledger also with the newest manifest, which may record a later state of the ledger. Then an older
-    // copy of the ledger is refused.
+    // The newest manifest may record a later state of the ledger than the manifest of this snapshot. So compare the
+    // ledger with both. This refuses a copy of the ledger that is older than the newest backup.
     let newest = place.manifest(None).unwrap_or_else(|_| manifest.clone());
     let states = [&manifest.ledger, &newest.ledger];
     let of_same = |ledger: &Ledger| states.iter().all(|state| ledger.goes_on_from(state));
@@ -130,8 +130,8 @@ fn find_ledger(
     Err(BackupError::NoLedger { path, what: refused })
 }
 
-/// Returns the names of the files and folders in `data`, except the lock. Returns an error if there are any that no
-/// killed restore has left there.
+/// Returns the names of the files and folders in `data`, except the lock. If there are any, they must be the remains of
+/// a killed restore: the folder `restoring` is among them, and no catalog. Otherwise returns an error.
 fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let entries = match std::fs::read_dir(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -150,7 +150,7 @@ fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     Ok(names)
 }
 
-/// Removes what a killed restore has left.
+/// Removes the keys, files and folders that a killed restore has left in `data`.
 fn clear(data: &Path) -> Result<(), BackupError> {
     if left_behind(data)?.is_empty() {
         return Ok(());
@@ -204,7 +204,7 @@ fn build(
     };
     if let Some(ledger) = ledger {
         // Earlier programs raised `erasures` in the manifest of a sealed lake without erasing rows in its files. So
-        // do not trust a number above the catalog's.
+        // take the catalog's count if it is lower, and repeat all erasures after it.
         let number = match keys {
             Some(_) => manifest.erasures.min(erasures(dir)?),
             None => manifest.erasures,
@@ -223,7 +223,7 @@ fn build(
     Ok(restored)
 }
 
-/// Checks that the snapshot has all files that its catalog names, with the recorded lengths.
+/// Checks that the manifest has all files that the copied catalog names, with the lengths that the catalog records.
 fn is_whole(manifest: &Manifest, dir: &Path) -> Result<(), BackupError> {
     let copy = dir.join("check.sqlite");
     let image = LakeImage::take(dir, &copy)?;
@@ -244,7 +244,8 @@ fn place_of(manifest: &Manifest) -> PathBuf {
     PathBuf::from(format!("snapshot {}", manifest.id))
 }
 
-/// Syncs all files and folders below a folder, except data files and attachments, which are durable already.
+/// Syncs all files and folders below a folder. Skips files that end with `.parquet` or `.attachment`, because they were
+/// synced when they were written.
 fn sync_all(dir: &Path) -> Result<(), BackupError> {
     for entry in std::fs::read_dir(dir).map_err(BackupError::io("read", dir))? {
         let entry = entry.map_err(BackupError::io("read", dir))?;

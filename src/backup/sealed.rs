@@ -9,7 +9,7 @@ use super::manifest::{CATALOG, Manifest};
 use crate::lake::KekSource;
 use crate::lake::store::image::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
-/// The keys for a snapshot, and the number of files that they do not open.
+/// The keys for a snapshot of a sealed lake, and the numbers of files and rows that cannot be read with these keys.
 #[derive(Debug)]
 pub(super) struct SnapshotKeys {
     keys: CopyKeys,
@@ -17,8 +17,8 @@ pub(super) struct SnapshotKeys {
 }
 
 impl SnapshotKeys {
-    /// Opens the given keys for a snapshot of a sealed lake. Returns `None` for an open lake. Returns an error if the
-    /// keys do not open all files, unless the caller accepts that.
+    /// Opens the keys database `database` for a snapshot of a sealed lake. Returns `None` if the lake is not sealed.
+    /// Returns an error if the keys do not open all files, unless `accepts_loss` is set.
     pub(super) fn find(
         place: &BackupFolder,
         manifest: &Manifest,
@@ -27,7 +27,8 @@ impl SnapshotKeys {
     ) -> Result<Option<SnapshotKeys>, BackupError> {
         let catalog = manifest.files.iter().find(|file| file.path == CATALOG);
         let Some(catalog) = catalog.map(|file| place.file(&file.sha256)) else {
-            // The manifest names no catalog. The restore reports this later, when it opens the restored lake.
+            // The manifest names no catalog, so it is unknown whether the lake is sealed. The restore reports the
+            // missing catalog later, when it opens the restored lake.
             return Ok(None);
         };
         if !catalog.is_file() || !is_sealed_copy(&catalog)? {
@@ -47,13 +48,14 @@ impl SnapshotKeys {
         }
     }
 
-    /// Puts the keys into a folder with the snapshot's files. Removes the files that the keys do not open, from the
-    /// folder and from its catalog.
+    /// Puts the keys into the folder `dir`, which has the snapshot's files. Removes the files that the keys do not
+    /// open, from the folder and from its catalog.
     pub(super) fn give_to(&self, dir: &Path) -> Result<(), BackupError> {
         Ok(self.keys.give_to(dir)?)
     }
 
-    /// Deletes the `Binary` rows whose attachments the keys do not open. The folder must have a complete lake.
+    /// Deletes the `Binary` rows whose attachments the keys do not open. `dir` must have a complete lake, because the
+    /// rows are deleted by a new commit.
     pub(super) fn end(&self, dir: &Path) -> Result<(), BackupError> {
         if self.lost.attachments > 0 {
             drop_unattached(dir, &KekSource::default())?;

@@ -1,9 +1,10 @@
 //! Makes a backup: a snapshot of a data folder while other processes read and write the folder.
 //!
 //! It copies the service's store first, then the catalog, then the files that the copied catalog names. So if the
-//! copied store counts a sync as finished, the copied lake has the records of this sync. If a sync ended between the
-//! first two copies, the restored server runs it again. Data files never change, but an erasure or an expiry may remove
-//! a file that the copied catalog names. Then the catalog is copied again.
+//! copied store counts a sync as finished, the copied lake has the records of this sync. If a sync ends between the
+//! copies of the store and of the catalog, the copied store counts it as unfinished. Then the restored server runs it
+//! again. Data files never change, but an erasure or an expiry may remove a file that the copied catalog names. Then
+//! the catalog is copied again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,8 +24,8 @@ use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Reserved, erasures, record_ledger};
 use crate::lake::{Lake, LakeError};
 
-/// The number of attempts during which other processes can write. One more attempt follows under the writer's lock. By
-/// then little remains to be copied.
+/// The number of attempts to copy the files while other processes can write. If all fail, one more attempt follows
+/// under the writer's lock. It takes little time, because the earlier attempts have copied most of the files.
 const ATTEMPTS: u32 = 5;
 /// How long a backup waits for the writer's lock.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,8 +69,8 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     let place = BackupFolder::open_or_create(to)?;
     let ledger_path = ledger::place(data);
     let ledger = Ledger::read_or_create(&ledger_path)?;
-    // Record the ledger in the lake before the snapshot exists. From then on the lake finishes no erasure that is not
-    // in the ledger.
+    // Record the ledger in the lake before the snapshot exists. From then on the lake finishes an erasure only after
+    // the ledger has it. So the ledger has all erasures that a restore of this snapshot must repeat.
     record_ledger(data, &ledger)?;
     let made = take(&place, data, options, &ledger);
     let removed = match (&made, options.keep) {
@@ -90,11 +91,12 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     })
 }
 
-/// Returns an error if the folder of backups is inside the data folder, or the data folder inside it.
+/// Returns an error if the folder of backups is inside the data folder, or the data folder is inside the folder of
+/// backups.
 fn refuse_overlap(data: &Path, to: &Path) -> Result<(), BackupError> {
     let whole = |path: &Path| -> PathBuf {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        // Resolve links in the part of the path that exists.
+        // Resolve symbolic links in the part of the path that exists. The folder of backups may not exist yet.
         let there = absolute.ancestors().find_map(|above| {
             let rest = absolute.strip_prefix(above).ok()?;
             Some(std::fs::canonicalize(above).ok()?.join(rest))
@@ -145,8 +147,9 @@ fn reserve(data: &Path) -> Result<Reserved, BackupError> {
     }
 }
 
-/// Copies all files to the folder of backups. Returns `None` if the lake has removed a file meanwhile. `fresh` has
-/// the added files that were not compared with the catalog yet.
+/// Copies all files to the folder of backups. Returns `None` if the lake has removed a file meanwhile, so that the
+/// caller tries again. `fresh` has the files that this attempt or an earlier one has added. They are compared with the
+/// catalog here.
 fn attempt_at(
     contents: &mut Contents<'_>,
     fresh: &mut BTreeSet<PathBuf>,

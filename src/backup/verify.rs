@@ -13,9 +13,9 @@ use super::manifest::{Manifest, ManifestFile};
 pub struct Verified {
     /// The number of snapshots in the folder.
     pub snapshots: u64,
-    /// The number of files that the snapshots name. Each was read once.
+    /// The number of files that the snapshots name. A file of several snapshots counts one time, and was read one time.
     pub files: u64,
-    /// The total size of the files that the snapshots name, in bytes, according to the manifests.
+    /// The total size of the files in bytes, as the manifests record it. A file of several snapshots counts one time.
     pub bytes: u64,
     /// The faults, a sentence for each.
     pub problems: Vec<String>,
