@@ -36,20 +36,20 @@ pub enum BenchError {
     /// An address is not a valid FHIR base URL.
     #[error("{0:?} is no address of a FHIR server; one looks like http://127.0.0.1:8080/fhir")]
     Url(String),
-    /// The lake has no values for any family.
+    /// No family of the mix can run, mostly because the lake has no values for its queries.
     #[error("nothing to ask of the {mode} records of the application {application}: {reason}")]
     Nothing {
-        /// Why the first family was left out.
+        /// The reason why the first family was left out.
         reason: String,
-        /// The application whose records should be drawn.
+        /// The application whose records the bench has searched for values.
         application: String,
         /// `live` or `test`.
         mode: &'static str,
     },
-    /// The server that the bench started did not begin to listen, or has ended.
+    /// The server that the bench started did not begin to listen, or it has ended.
     #[error("the server did not start: {0}")]
     Server(String),
-    /// The server that the user gave does not answer.
+    /// The measured server does not answer.
     #[error("{url} does not answer: {reason}")]
     Unreachable {
         /// The server's address.
@@ -57,7 +57,7 @@ pub enum BenchError {
         /// Why the request failed.
         reason: String,
     },
-    /// The server that the user gave refuses a request, or has nothing at the address.
+    /// The measured server refuses a request, or has nothing at the address.
     #[error("{url} answered {status}{message}; is it the FHIR base, and is the token one of its own?")]
     Refused {
         /// The address.

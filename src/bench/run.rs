@@ -29,7 +29,7 @@ use super::tell::tally::Tally;
 use crate::consent::{Clock, Store};
 use crate::lake::{Lake, Mode, Scope};
 
-/// The maximum time for which the clients of a soak use the same token.
+/// The maximum time for which a soak uses the same token. Then it makes a new one.
 const SOAK_PART: Duration = Duration::from_secs(600);
 /// The minimum number of progress lines that a soak prints.
 const SOAK_LINES: f64 = 12.0;
@@ -158,8 +158,8 @@ impl Bench {
                 mode,
             });
         }
-        // A family of [`Kind::Once`] needs a server that was just started. So these families come first, because then
-        // the first of them needs no restart.
+        // A family of [`Kind::Once`] needs a server that was just started. So these families run first: the first of
+        // them uses the server that the bench starts anyway.
         plans.sort_by_key(|(_, plan)| plan.kind != Kind::Once);
         self.ask(plans, &mut report, tell)?;
         Ok(report)
@@ -209,7 +209,8 @@ impl Bench {
         });
         report.server.peak_memory_bytes = running.end()?;
         match outcome {
-            // The report of an interrupted bench has the measurements that were finished.
+            // If the user interrupts the bench after the first measurement, return the report with the finished
+            // measurements, and no error.
             Err(BenchError::Interrupted) if !report.results.is_empty() => {
                 report.interrupted = true;
                 for (family, numbers) in all {
@@ -380,7 +381,7 @@ impl Bench {
         let shared = Arc::new(job);
         let purpose = format!("{} {purpose}", family.name);
         let tally = phase(shared.clone(), clients, self.settings.seed, purpose, time).await?;
-        // All clients are done, so no other reference to the job exists.
+        // This error does not happen: all clients are done, so no other reference to the job exists.
         let job = Arc::try_unwrap(shared).map_err(|_| BenchError::Interrupted)?;
         Ok((job, tally))
     }
@@ -427,9 +428,9 @@ fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: D
     }
 }
 
-/// Returns the error because of which the bench must stop, if there is one. `errors` are those of a family that got no
-/// good answer. A 401 stops the bench, because the server refuses the token for every family. Failed connections stop
-/// it if there are no other errors, because then the server has stopped.
+/// Returns the error because of which the bench must stop, if there is one. `errors` are the errors of a family that
+/// got no good answer. A 401 stops the bench, because the server refuses the token for every family. Errors of
+/// connections stop it if there are no other errors, because then the server has stopped.
 fn closed(errors: &[ErrorCount]) -> Option<&ErrorCount> {
     let refused = errors.iter().find(|error| error.status == "401");
     let gone = errors.iter().all(|error| error.status == "connection");
@@ -478,8 +479,8 @@ struct Running<'a> {
     tls: Option<Tls>,
     patients: HashMap<Box<str>, Arc<str>>,
     peak: Option<u64>,
-    /// The base URL in the store when the bench began, if it had one. The bench's own server overwrites it, so it is
-    /// restored at the end.
+    /// The base URL that was in the store when the bench began. The bench's own server overwrites it, so it is restored
+    /// at the end. `None` if the store had none, or if the server was given.
     announced: Option<String>,
 }
 
@@ -500,7 +501,7 @@ impl<'a> Running<'a> {
         })
     }
 
-    /// Stops the running server and starts a new one. Does nothing if the server was given.
+    /// Stops the bench's own server, if it is running, and starts a new one. Does nothing if the user gave the server.
     fn start(&mut self) -> Result<(), BenchError> {
         if let Asked::Own { program, .. } = &self.bench.asked {
             self.stop();
@@ -528,7 +529,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Makes the tokens for a family's queries.
+    /// Makes the tokens for a family's queries. If the user gave the server, returns the user's token.
     fn tokens(&mut self, plan: &Plan) -> Result<Tokens, BenchError> {
         let (store, child) = match (&self.bench.asked, &self.child) {
             (Asked::Given { token, .. }, _) => {
@@ -587,7 +588,8 @@ impl<'a> Running<'a> {
         Ok((software("name"), software("version")))
     }
 
-    /// Stops the server. Restores the base URL in the store, if it had one. Returns the server's peak memory.
+    /// Stops the bench's own server, and restores the base URL that the store had before. Returns the server's peak
+    /// memory.
     fn end(mut self) -> Result<Option<u64>, BenchError> {
         self.stop();
         if let (Asked::Own { store, .. }, Some(announced)) = (&self.bench.asked, &self.announced) {

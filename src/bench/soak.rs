@@ -24,8 +24,8 @@ use crate::sandbox::Population;
 /// The time between two changes of the lake. A soak of less than five minutes has [`IMPORTS`] changes instead.
 const EVERY: Duration = Duration::from_secs(5);
 const IMPORTS: u32 = 60;
-/// A soak imports a new person after every `PERSON_EVERY` changes of the lake. A soak of less than 50 minutes uses a
-/// smaller number, so that it still imports and erases ten people.
+/// Of `PERSON_EVERY` changes of the lake, one imports a new person and one erases this person again. A soak of less
+/// than 50 minutes uses a smaller number, so that it still imports and erases ten people.
 const PERSON_EVERY: u32 = 60;
 /// The number of records that an import changes. All imports take them from a fixed set of at most `CHANGING` records.
 const CHANGED: usize = 25;
@@ -77,7 +77,8 @@ struct Counts {
 }
 
 impl Writer {
-    /// Starts a thread that runs `program` over the lake, at the rate for a soak of this length.
+    /// Starts a thread that imports into the lake and erases from it by running `program`. `time` is the length of the
+    /// soak, and decides how often the thread does this.
     pub(super) fn start(
         program: &Path,
         lake: &Lake,
@@ -94,7 +95,8 @@ impl Writer {
             input: lake.folder().path().join("soak.ndjson"),
             mode: scope.mode,
             records: records(lake, scope, seed)?,
-            // The seed differs from the bench's seed, so that the lake has none of the generated people.
+            // The lake may have been generated with the bench's seed. So use another seed, which generates people who
+            // are not in the lake yet.
             population: Population::new(seed ^ 0x50a6_50a6, u64::from(u32::MAX)),
             person_every: (steps / 10).clamp(4, PERSON_EVERY),
             counts: counts.clone(),
@@ -113,7 +115,7 @@ impl Writer {
         (count(&self.counts.imports), count(&self.counts.erasures))
     }
 
-    /// Waits for the running command to end, and runs no other. Returns the errors of all commands.
+    /// Waits for the running command to end, and starts no other. Returns the errors of all commands of the soak.
     pub(super) fn stop(mut self) -> Vec<ErrorCount> {
         self.end()
     }
@@ -134,7 +136,7 @@ impl Drop for Writer {
     }
 }
 
-/// Reads some records of the lake as JSON.
+/// Reads up to [`CHANGING`] random records of the lake as JSON. The imports change these records.
 fn records(lake: &Lake, scope: &Arc<Scope>, seed: u64) -> Result<Vec<Value>, BenchError> {
     let rows = some_of(lake, scope, seed, CHANGING)?;
     let snapshot = lake.snapshot();
@@ -232,8 +234,8 @@ impl Work {
         }
     }
 
-    /// Runs a command of the program over the lake. If another process was writing, such as the server's upkeep,
-    /// repeats the command for at most [`PATIENCE`].
+    /// Runs a command of the program over the lake. If it fails because another process is writing, such as the
+    /// server's upkeep, repeats it for at most [`PATIENCE`].
     fn command(&self, name: &str, arguments: &[&std::ffi::OsStr]) -> Result<(), String> {
         let begun = Instant::now();
         loop {
@@ -267,7 +269,7 @@ impl Work {
     }
 }
 
-/// Returns the maximum memory in each of sixty equal parts of the time.
+/// Returns the maximum memory in each of sixty equal parts of the time. Parts without samples are left out.
 pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     let end = samples.last().map_or(0.0, |sample| sample.seconds);
     let place = |sample: &MemoryAt| ((sample.seconds / end.max(1e-9) * POINTS) as usize).min(POINTS as usize - 1);

@@ -28,7 +28,7 @@ impl Dice {
         items.get(self.below(items.len()))
     }
 
-    /// Draws `many` items without repetition and moves them to the front.
+    /// Draws `many` different items and moves them to the front of `items`.
     pub(in crate::bench) fn deal<T>(&mut self, items: &mut [T], many: usize) {
         for at in 0..many.min(items.len()) {
             let other = at + self.below(items.len() - at);
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-/// A sample of a stream of unknown length. Each item is equally likely.
+/// A random sample of a stream of unknown length. Each item of the stream has the same chance to be in the sample.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Reservoir<T> {
     items: Vec<T>,
@@ -68,7 +68,7 @@ impl<T> Reservoir<T> {
         }
     }
 
-    /// Returns the number of items that were offered.
+    /// Returns the number of all offered items, including those that are not in the sample.
     pub(in crate::bench) fn seen(&self) -> u64 {
         self.seen
     }

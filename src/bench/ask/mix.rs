@@ -27,28 +27,29 @@ pub struct Mix {
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Family {
     pub(in crate::bench) name: String,
-    /// The program's mix to which this family belongs. Empty if there is none.
+    /// The built-in mix to which this family belongs, one of `builtin::NAMES`. Empty if there is none.
     mix: String,
     pub(in crate::bench) kind: Kind,
-    /// The numbers of clients, if they differ from those of the bench.
+    /// The numbers of clients with which the family is measured. `None` means the numbers in the bench's settings.
     pub(in crate::bench) clients: Option<Vec<usize>>,
     /// Whether the report shows how many rows of the searched table are read per second.
     pub(in crate::bench) scans: bool,
     pub(in crate::bench) queries: Vec<Query>,
 }
 
-/// How a family's queries follow each other.
+/// How the clients send a family's queries, and when they stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::bench) enum Kind {
-    /// Clients send any of the queries, for a time.
+    /// Each client sends queries of the family, drawn at random by weight, until the time is over.
     #[default]
     Timed,
-    /// Clients send one request for each person to a server that was just started.
+    /// Each client sends one request for each person, to a server that was just started and has empty caches.
     Once,
-    /// Clients read all pages of one of the queries, by the `next` links.
+    /// Each client reads all pages of one query, by the `next` links. It is the query whose number of matches is
+    /// closest to 100,000.
     Pages,
-    /// Clients send any of the queries, for a time, while other processes import and erase.
+    /// Like `Timed`, but other processes import and erase at the same time.
     Soak,
 }
 
@@ -61,8 +62,8 @@ pub(in crate::bench) enum Draw {
     Rows,
     /// A thousand of the rows. They are drawn one time and used by all requests of the query.
     WorkingSet,
-    /// The rows of some people, each person equally likely. If the query has a code, only rows with a code that the
-    /// person has in 100 to 400 rows. If there are no such rows, all of the people's rows.
+    /// The rows of some people, each person equally likely. If the query has the placeholder `{code}`, only rows whose
+    /// code the person has in 100 to 400 rows are used. If nobody has such rows, all rows of these people are used.
     People,
     /// Rows with a code that at least 1% of the rows have, each code equally likely. If there is no such code, rows
     /// with the most frequent code.
@@ -91,7 +92,8 @@ pub(in crate::bench) enum Who {
 /// One query.
 #[derive(Clone, Debug)]
 pub(in crate::bench) struct Query {
-    /// The text of the query in the report. For a `GET` it is the path and query.
+    /// The query as the report shows it. For a `GET` it is the path with its parameters, before placeholders are
+    /// replaced.
     pub(in crate::bench) text: String,
     pub(in crate::bench) request: Request,
     pub(in crate::bench) subject: Subject,
@@ -195,7 +197,8 @@ impl Mix {
         Mix::parse("all", builtin::FAMILIES, None, &[])
     }
 
-    /// Parses a mix file. `folder` holds the files of its views. `known` has the families that it may use.
+    /// Parses a mix file. `folder` is the folder of its view files. A `use` in the mix file can refer to the families
+    /// in `known`.
     fn parse(name: &str, text: &str, folder: Option<&Path>, known: &[Family]) -> Result<Mix, BenchError> {
         let raw: RawMix = serde_json::from_str(text).map_err(|error| bad(name, error.to_string()))?;
         let mut families: Vec<Family> = Vec::new();
@@ -223,7 +226,7 @@ fn bad(name: &str, reason: String) -> BenchError {
     }
 }
 
-/// Returns the families that an entry of a mix file describes or uses.
+/// Returns the families of one entry of a mix file: a new family, or the known families that its `use` names.
 fn families_of(raw: RawFamily, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Family>, String> {
     let clients = match raw.clients {
         Some(clients) if clients.is_empty() || clients.iter().any(|many| !(1..=MAX_CLIENTS).contains(many)) => {
@@ -291,7 +294,8 @@ fn named(name: &str, known: &[Family]) -> Result<Vec<Family>, String> {
     }
 }
 
-/// Returns the queries that an entry of a mix file describes or uses.
+/// Returns the queries of one entry of a family: a new query, or all queries of the known families that its `use`
+/// names.
 fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<Vec<Query>, String> {
     let weight = raw.weight.unwrap_or(1);
     if !(1..=1_000_000).contains(&weight) {
@@ -339,7 +343,8 @@ fn queries_of(raw: RawQuery, folder: Option<&Path>, known: &[Family]) -> Result<
     }
 }
 
-/// Returns the subject of a query with this path.
+/// Returns the subject of a query. `template` is the parsed `path`. Returns an error if `path` does not begin with a
+/// resource type, `{type}/`, `_search`, `metadata` or `?`.
 fn subject(template: &Template, path: &str) -> Result<Subject, String> {
     if path.starts_with("{type}/") {
         return Ok(Subject::Lake);
@@ -361,7 +366,7 @@ fn subject(template: &Template, path: &str) -> Result<Subject, String> {
     }
 }
 
-/// Refuses a query with a placeholder that has no value for the query's subject.
+/// Refuses a query with a placeholder that can have no value, such as `{id}` in a query for `metadata`.
 fn checked(query: Query) -> Result<Query, String> {
     let own = query.own();
     match query.subject {
@@ -411,7 +416,8 @@ impl Query {
         }
     }
 
-    /// Returns the fields that the drawn row must have.
+    /// Returns the fields that the drawn row must have: those of the placeholders, and the Patient if the query carries
+    /// the Patient's token.
     pub(in crate::bench) fn own(&self) -> Vec<Field> {
         let mut fields: Vec<Field> = self.templates().into_iter().flat_map(Template::own).collect();
         if self.token == Who::Patient && !fields.contains(&Field::Patient) {
@@ -420,7 +426,7 @@ impl Query {
         fields
     }
 
-    /// Returns the fields that are drawn from rows of other types.
+    /// Returns the type and field of each placeholder such as `{Patient.id}`. Its value comes from a row of that type.
     pub(in crate::bench) fn others(&self) -> Vec<(TypeId, Field)> {
         self.templates().into_iter().flat_map(Template::others).collect()
     }
@@ -430,7 +436,7 @@ impl Query {
         self.templates().into_iter().any(Template::names_people)
     }
 
-    /// Returns the resource type of a good answer. `None` if the query does not determine it.
+    /// Returns the resource type that a good answer must have. `None` if any type is accepted.
     pub(in crate::bench) fn expects(&self) -> Option<&'static str> {
         match (&self.request, self.subject) {
             (Request::View(_), _) | (_, Subject::Lake) => None,

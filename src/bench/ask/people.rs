@@ -9,10 +9,10 @@ use crate::lake::scan::ScopedTable;
 
 /// The maximum number of people whose ids are kept. If the lake has more, a random sample of them is kept.
 const MAX_PEOPLE: usize = 200_000;
-/// The number of people whose rows are sampled separately.
+/// The maximum number of people for whom a pool keeps a sample of their own rows.
 const CHOSEN: usize = 1_000;
 
-/// The ids of the people.
+/// The ids of the people, or of a random sample of `MAX_PEOPLE` people. `chosen` has the first `CHOSEN` ids of `all`.
 #[derive(Debug, Default)]
 pub(in crate::bench) struct People {
     all: Vec<Box<str>>,
@@ -32,12 +32,12 @@ impl People {
         Ok(People { all, chosen })
     }
 
-    /// Returns the ids of all people.
+    /// Returns the ids of all people that were kept, in random order.
     pub(in crate::bench) fn all(&self) -> &[Box<str>] {
         &self.all
     }
 
-    /// Returns the people who were chosen for queries about one person, in order.
+    /// Returns the ids of the people who were chosen for queries about one person, in the order of `all`.
     pub(in crate::bench) fn chosen(&self) -> &[Box<str>] {
         &self.all[..self.all.len().min(CHOSEN)]
     }

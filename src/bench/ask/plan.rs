@@ -14,14 +14,16 @@ use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
 use crate::lake::{Lake, Scope};
 
-/// The maximum number of resources that are sampled by type and id alone, for queries over any type.
+/// The maximum number of resources in the sample for queries such as `{type}/{id}`. The sample has only their types and
+/// ids.
 const ANY: usize = 100_000;
 /// The number of rows in a working set.
 const WORKING_SET: usize = 1_000;
 /// The maximum number of people from whose rows a query draws. Only a query of [`Kind::Once`] draws from more, because
 /// it requests each person one time.
 const HOT_PEOPLE: usize = 200;
-/// The preferred number of a person's rows that have the code of the drawn row.
+/// A query of [`Draw::People`] with a code draws only rows whose code the person has in this many rows. If there are no
+/// such rows, it draws any rows of the people.
 const OF_PERSON: std::ops::RangeInclusive<u32> = 100..=400;
 /// The minimum number of rows of a code for [`Draw::Large`].
 const LARGE: u64 = 1_000;
@@ -41,14 +43,14 @@ pub(in crate::bench) struct Drawn {
 pub(in crate::bench) struct Plan {
     pub(in crate::bench) kind: Kind,
     pub(in crate::bench) queries: Vec<Ready>,
-    /// The number of rows of the searched table, if the report shows how many are read per second.
+    /// The number of rows of the searched table. `None` unless the report shows how many rows are read per second.
     pub(in crate::bench) table_rows: Option<u64>,
-    /// The reasons why queries were left out.
+    /// The reasons why queries were left out, one for each of these queries.
     pub(in crate::bench) left_out: Vec<String>,
     total_weight: u64,
 }
 
-/// A query with the rows it may draw.
+/// A query with the rows from which its values are drawn.
 #[derive(Debug)]
 pub(in crate::bench) struct Ready {
     pub(in crate::bench) query: Query,
@@ -57,11 +59,13 @@ pub(in crate::bench) struct Ready {
     pub(in crate::bench) groups: Vec<Vec<Arc<Row>>>,
     pub(in crate::bench) others: Vec<Others>,
     pub(in crate::bench) people: Arc<[Box<str>]>,
-    /// The number of rows with the query's code, or of all rows of the type if the query has no code.
+    /// The number of rows that the query is expected to match: all rows with the code of its first group, or all rows
+    /// of the type if the query has no `{code}`.
     matches: u64,
 }
 
-/// The rows of another type that have a field.
+/// The rows from which a placeholder such as `{Patient.id}` gets its values. They have the type and the field of the
+/// placeholder.
 #[derive(Debug)]
 pub(in crate::bench) struct Others {
     pub(in crate::bench) type_id: TypeId,
@@ -188,7 +192,8 @@ impl Drawn {
         }
     }
 
-    /// Returns the rows that a query may draw, in groups that are equally likely.
+    /// Returns the rows from which a query's values are drawn, in groups that are equally likely. The error is the
+    /// reason why there are no such rows.
     fn groups(&self, query: &Query, own: &[Field], kind: Kind) -> Result<Vec<Vec<Arc<Row>>>, String> {
         let mut dice = Dice::new(self.seed, &query.text, 0);
         let nothing = || vec![vec![Arc::new(Row::default())]];
@@ -253,8 +258,9 @@ fn distance(rows: u64) -> u64 {
     rows.max(wanted) * 1_000 / rows.min(wanted)
 }
 
-/// Returns a group of rows for each wanted code. `fit` selects the rows that the query can use. If no wanted code has
-/// such rows, returns one group: the rows of the code with the lowest `rank` among the codes that have such rows.
+/// Returns a group of rows for each code that `wanted` accepts. `fit` selects the rows that the query can use. Codes
+/// without usable rows are skipped. If no wanted code is left, returns one group: the usable rows of the code with the
+/// lowest `rank`.
 fn of_codes(
     pool: &Pool,
     wanted: impl Fn(&Code) -> bool,
@@ -362,7 +368,8 @@ impl Plan {
         })
     }
 
-    /// Returns the Patients whose own tokens the queries carry.
+    /// Returns the ids of the Patients who need a token of their own, because a query can draw their rows and carries
+    /// their token.
     pub(in crate::bench) fn token_people(&self) -> BTreeSet<&str> {
         let by_patient = self.queries.iter().filter(|ready| ready.query.token == Who::Patient);
         by_patient
@@ -373,7 +380,7 @@ impl Plan {
 }
 
 impl Ready {
-    /// Draws a row.
+    /// Draws a group, and a row of the group.
     pub(in crate::bench) fn row(&self, dice: &mut Dice) -> Option<&Arc<Row>> {
         dice.one_of(&self.groups).and_then(|group| dice.one_of(group))
     }

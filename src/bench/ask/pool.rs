@@ -22,7 +22,7 @@ use crate::views::View;
 const ROWS: usize = 50_000;
 /// The maximum number of rows in the sample of a code.
 const ROWS_OF_CODE: usize = 16;
-/// The maximum number of distinct codes that are counted and sampled. Further codes are not.
+/// The maximum number of distinct codes that are counted and sampled. All further codes are ignored.
 const CODES: usize = 50_000;
 /// The maximum number of rows in the sample of a person.
 const ROWS_OF_PERSON: usize = 64;
@@ -38,7 +38,7 @@ pub(in crate::bench) struct Pool {
     pub(in crate::bench) sample: Vec<Arc<Row>>,
     /// The codes, sorted by their texts.
     pub(in crate::bench) codes: Vec<Code>,
-    /// The rows of the chosen people, in the order of the people.
+    /// The rows of the chosen people, in the order of `People::chosen`. People without rows are left out.
     pub(in crate::bench) people: Vec<PersonRows>,
 }
 
@@ -109,7 +109,8 @@ impl Pool {
     }
 }
 
-/// Returns the names and FHIRPath expressions of the columns that the type can have.
+/// Returns the names and FHIRPath expressions of the columns that the type can have. A code has two columns, because
+/// its system is a column of its own.
 fn columns(type_id: TypeId) -> Vec<(String, String)> {
     let name = facts().get(type_id).name;
     let compiles = |path: &str| View::parse(definition(name, &[("x".to_owned(), path.to_owned())]).as_bytes()).is_ok();
@@ -137,7 +138,7 @@ fn columns(type_id: TypeId) -> Vec<(String, String)> {
 /// A pool under construction.
 struct Filling<'a> {
     dice: Dice,
-    /// Whether the rows are Patients. The id of a row is then the id of the person.
+    /// Whether the rows are Patients. Then the id of a row is also the id of its person.
     of_patients: bool,
     people: &'a People,
     rows: u64,
@@ -231,7 +232,8 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// Applies `act` to the entry of a key. Copies the key only if the entry is new.
+/// Applies `act` to the value of a key. If the map lacks the key, `new` makes the value first. Only then the key is
+/// copied.
 fn with_entry<V>(map: &mut Map<Box<str>, V>, key: &str, new: impl FnOnce() -> V, act: impl FnOnce(&mut V)) {
     if let Some(value) = map.get_mut(key) {
         return act(value);
@@ -270,7 +272,7 @@ impl Columns {
         cell(&self.patient, at)
     }
 
-    /// Appends `system|code`, if there is a code.
+    /// Appends `system|code` of the row `at` to `out`. Appends nothing if the row has no code.
     fn concept(&self, system: &Option<StringArray>, code: &Option<StringArray>, at: usize, out: &mut String) {
         if let Some(code) = cell(code, at) {
             token(cell(system, at), code, out);

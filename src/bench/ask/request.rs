@@ -8,7 +8,7 @@ use super::row::{Field, Row};
 use super::template::Values;
 use crate::fhir::TypeId;
 
-/// A row and the other values that a template may name.
+/// The values that replace the placeholders of one request: those of `row`, and others that are drawn from `ready`.
 struct RowValues<'a> {
     ready: &'a Ready,
     row: &'a Row,

@@ -12,15 +12,15 @@ pub(in crate::bench) enum Field {
     Type,
     /// The resource's id.
     Id,
-    /// The Patient of the resource.
+    /// The id of the resource's Patient.
     Patient,
     /// The code, as `system|code`.
     Code,
     /// The category, as `system|code`.
     Category,
-    /// The number of a Quantity.
+    /// The number in the resource's `valueQuantity`.
     Value,
-    /// The day of the resource.
+    /// The resource's date as a day, for example of `effectiveDateTime` or `birthDate`.
     Date,
     /// The day 90 days after [`Field::Date`].
     Until,
@@ -74,7 +74,7 @@ impl Row {
         self.0[field as usize] = Some(value.into());
     }
 
-    /// Sets `date` and `until` from a FHIR date or dateTime. A value without a day is left out.
+    /// Sets `date` and `until` from a FHIR date or dateTime. Sets nothing if the text has no day, such as `2024-05`.
     pub(in crate::bench) fn set_date(&mut self, text: &str) {
         let Some(day) = text.get(..10).and_then(|day| day.parse::<NaiveDate>().ok()) else {
             return;

@@ -32,7 +32,7 @@ pub(super) fn rows(
 ) -> Result<(), BenchError> {
     let definition = definition(facts().get(table.type_id()).name, columns);
     let view = View::parse(definition.as_bytes()).map_err(|error| {
-        // This error does not happen, because the paths are the program's own and were compiled before.
+        // This error does not happen, because the program uses only expressions that compile for the type.
         BenchError::Io(std::io::Error::other(error.to_string()))
     })?;
     let run = futures::executor::block_on(Run::new(table, Arc::new(view), &Resources::default(), None))?;

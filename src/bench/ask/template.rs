@@ -20,11 +20,11 @@ pub(in crate::bench) struct Template(Vec<Part>);
 enum Part {
     /// Unchanged text.
     Text(String),
-    /// A value of the row that is drawn.
+    /// A placeholder such as `{id}`. The value is a field of the drawn row.
     Own(Field),
-    /// A value of a row of another type, which is drawn separately.
+    /// A placeholder such as `{Patient.id}`. The value is a field of a row of another type, which is drawn separately.
     Of(TypeId, Field),
-    /// The ids of many people, separated by commas.
+    /// The placeholder `{patients}`. The value is the ids of up to [`MANY_PATIENTS`] people, separated by commas.
     Patients,
 }
 
@@ -39,8 +39,8 @@ pub(in crate::bench) trait Values {
 }
 
 impl Template {
-    /// Parses the text of a query. The error is a phrase. `BenchError::Mix` shows it after the names of the mix and the
-    /// family.
+    /// Parses the text of a query. The error is a part of a sentence: `BenchError::Mix` writes the names of the mix and
+    /// the family before it.
     pub(in crate::bench) fn parse(text: &str) -> Result<Template, String> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -66,7 +66,7 @@ impl Template {
         Ok(Template(parts))
     }
 
-    /// Returns the fields that the drawn row must have.
+    /// Returns the fields of the placeholders such as `{id}`. The drawn row must have these fields.
     pub(in crate::bench) fn own(&self) -> impl Iterator<Item = Field> {
         self.0.iter().filter_map(|part| match part {
             Part::Own(field) => Some(*field),
@@ -74,7 +74,7 @@ impl Template {
         })
     }
 
-    /// Returns the fields that are drawn from rows of other types.
+    /// Returns the type and field of each placeholder such as `{Patient.id}`. Its value comes from a row of that type.
     pub(in crate::bench) fn others(&self) -> impl Iterator<Item = (TypeId, Field)> {
         self.0.iter().filter_map(|part| match part {
             Part::Of(type_id, field) => Some((*type_id, *field)),

@@ -13,12 +13,12 @@ use super::dice::Dice;
 use super::plan::Ready;
 use super::request::get;
 
-/// The maximum time for the walks of a client, as a multiple of a run's time. A client can complete its first walk
-/// after the run's time, because a partial walk would say little.
+/// The maximum time for the walks of a client is the run's time multiplied by this number. It is longer than the run's
+/// time, because a client completes the walk that it has begun. A partial walk would say little.
 const LONGEST: u32 = 20;
 
-/// The maximum time for the walks of a client is at least this. So a short run on a busy machine does not cut off the
-/// first walk.
+/// The lower limit of the maximum time for the walks of a client. Without it, a short run on a busy machine could cut
+/// off the first walk.
 const SHORTEST_LIMIT: Duration = Duration::from_secs(30);
 
 /// The parts of a page that a walk needs.
@@ -36,13 +36,13 @@ struct Link {
     url: String,
 }
 
-/// Returns the maximum time for the walks of a client in a run of this time.
+/// Returns the maximum time for the walks of a client in a run of length `time`.
 fn limit(time: Duration) -> Duration {
     (time * LONGEST).max(SHORTEST_LIMIT)
 }
 
-/// Repeats the walk until the time is over, and completes the last walk. A walk that is not complete within [`limit`]
-/// counts as an error.
+/// Repeats the walk until the time is over, and completes the last walk. If that walk is not complete when [`limit`]
+/// has passed since the start of the run, it is stopped and counts as an error.
 pub(in crate::bench) async fn walks(job: Arc<Job>, mut dice: Dice, time: Duration) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let begun = Instant::now();

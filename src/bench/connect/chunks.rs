@@ -5,15 +5,15 @@
 pub(in crate::bench) enum Chunks {
     /// Reading the size of a chunk.
     Size { size: u64, digits: u32 },
-    /// After the size, before the end of the line.
+    /// After the size of a chunk, before the end of its line. The bytes there are ignored.
     Extension { size: u64 },
     /// Reading the bytes of a chunk.
     Data { left: u64 },
-    /// Before the line break after a chunk.
+    /// After the bytes of a chunk, before the line break that ends it.
     End,
     /// Reading the trailer lines after the last chunk. `length` is the length of the current line.
     Trailer { length: u32 },
-    /// After the end.
+    /// After the end of the body.
     Done,
 }
 
@@ -28,7 +28,7 @@ impl Chunks {
     }
 
     /// Decodes `bytes` and calls `take` with the data of the chunks. Returns how many of the bytes belong to the body.
-    /// If these are not all, the body has ended and the other bytes follow it.
+    /// A number below `bytes.len()` means that the body has ended and other bytes follow it.
     pub(in crate::bench) fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Result<usize, Malformed> {
         let mut at = 0;
         while at < bytes.len() {

@@ -18,7 +18,8 @@ use super::tls::Tls;
 
 /// The number of bytes at the beginning of an answer in which the client looks for the resource type.
 const BEGINNING: usize = 256;
-/// How long a client waits after a failed connection.
+/// How long a client waits after a request that got no answer, for example because it could not connect. It does not
+/// wait after a timeout.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The maximum length of a server's message in the report, in characters.
 const MESSAGE: usize = 300;
@@ -52,12 +53,13 @@ impl Tokens {
     }
 }
 
-/// A client's connection to the server. The first request opens it.
+/// A client's connection to the server. A request opens a new connection if there is none, or if the last one cannot be
+/// used again.
 pub(in crate::bench) struct Line<'a> {
     target: &'a Target,
     tls: Option<&'a Tls>,
     connection: Option<Connection>,
-    /// The beginning of the body of the last answer.
+    /// The first bytes of the last answer's body. `send` decides how many bytes are kept.
     pub(in crate::bench) kept: Vec<u8>,
 }
 
@@ -92,7 +94,7 @@ impl<'a> Line<'a> {
                     }
                     return Ok((answer, took));
                 }
-                // The server closed the connection while it was idle, so the request is sent again over a new one.
+                // The server closed the connection while it was idle. So send the request again over a new connection.
                 Err(ExchangeError::Stale) if connection.used() => {}
                 Err(error) => return Err(error),
             }
@@ -118,7 +120,8 @@ pub(in crate::bench) async fn timed(job: Arc<Job>, mut dice: Dice, until: Instan
     }
 }
 
-/// Sends one request for each group of rows, until all are sent or the time is over.
+/// Sends one request for each group of rows, which are the rows of one person. Stops when all are sent or the time is
+/// over.
 pub(in crate::bench) async fn once(job: Arc<Job>, mut dice: Dice, until: Instant) -> Result<Tally, BenchError> {
     let mut tally = tally()?;
     let mut line = Line::new(&job.target, job.tls.as_ref());
@@ -160,7 +163,7 @@ async fn ask(
     }
 }
 
-/// Counts a request that got no answer. Waits a little, unless the request timed out.
+/// Counts a request that got no answer. Then waits for `PAUSE`, unless the request timed out.
 pub(in crate::bench) async fn failed(error: ExchangeError, tally: &mut Tally) {
     let sort = match &error {
         ExchangeError::Late => "timeout",
@@ -172,7 +175,8 @@ pub(in crate::bench) async fn failed(error: ExchangeError, tally: &mut Tally) {
     }
 }
 
-/// Judges an answer. The error of a bad answer is its status, or "other resource".
+/// Judges an answer by its status and its resource type. The error of a bad answer is its status, or "other resource"
+/// if the type is not `expects`. An answer whose type is not found counts as good.
 pub(in crate::bench) fn judge(answer: &Answer, kept: &[u8], expects: Option<&str>) -> Result<(), String> {
     if !(200..300).contains(&answer.status) {
         return Err(answer.status.to_string());

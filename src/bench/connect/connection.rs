@@ -14,13 +14,13 @@ use super::chunks::Chunks;
 use super::target::Target;
 use super::tls::Tls;
 
-/// How long connecting may take, and how long an answer may take.
+/// The maximum time for connecting, and the maximum time for an answer.
 pub(in crate::bench) const PATIENCE: Duration = Duration::from_secs(120);
 /// The maximum number of bytes of an answer's head.
 const HEAD: usize = 64 * 1024;
 /// The number of bytes read at once.
 const BUFFER: usize = 64 * 1024;
-/// The minimum number of bytes that are kept of the body of an error. It replaces a smaller `keep`.
+/// The number of bytes that are kept of the body of an error, if the caller's `keep` is smaller.
 const OF_ERROR: usize = 64 * 1024;
 const HEADERS: usize = 100;
 
@@ -30,7 +30,7 @@ pub(in crate::bench) enum ExchangeError {
     /// No connection could be made.
     #[error("cannot connect: {0}")]
     Connect(std::io::Error),
-    /// The connection broke.
+    /// Reading or writing failed after the connection was made.
     #[error("the connection broke: {0}")]
     Broken(#[from] std::io::Error),
     /// The server closed the connection before the answer had ended.
@@ -42,7 +42,7 @@ pub(in crate::bench) enum ExchangeError {
     /// The server's bytes are not HTTP/1.1.
     #[error("the answer is no HTTP/1.1")]
     Malformed,
-    /// The answer took too long.
+    /// The connection or the answer took longer than [`PATIENCE`].
     #[error("no answer within {} seconds", PATIENCE.as_secs())]
     Late,
 }
@@ -92,13 +92,13 @@ impl Connection {
         })
     }
 
-    /// Whether the connection has received an answer. After an answer, the server can close the idle connection.
+    /// Whether the connection has received an answer. If so, the server may have closed it later, while it was idle.
     pub(in crate::bench) fn used(&self) -> bool {
         self.used
     }
 
-    /// Sends a request and waits for its answer. `kept` then holds the first `keep` bytes of the body. Of the body of
-    /// an error it holds more, up to `OF_ERROR` bytes.
+    /// Sends a request and waits for its answer. `kept` then holds the first `keep` bytes of the body. If the status is
+    /// not 2xx, it holds up to `OF_ERROR` bytes, even if `keep` is smaller.
     pub(in crate::bench) async fn exchange(
         &mut self,
         request: &[u8],
@@ -170,7 +170,8 @@ impl Connection {
                 if head.status >= 200 {
                     return Ok((head, filled));
                 }
-                // An interim answer has only a head. The final answer follows.
+                // The status is below 200, so this is an interim answer, which has only a head. Drop it and read the
+                // final answer.
                 self.buffer.copy_within(head.length..filled, 0);
                 filled -= head.length;
             }

@@ -6,7 +6,7 @@ use askama::Template;
 use super::super::error::BenchError;
 use super::report::{ErrorCount, LeftOut, MemoryAt, Outcome, Report, mebibytes, milliseconds, rate};
 
-/// The length of the longest bar of a rate. The template has the position of the bars.
+/// The length of the bar of a family's highest rate. The template has the left end of the bars.
 const LONGEST_BAR: f64 = 210.0;
 /// The left end and the length of the scale of latencies.
 const LATENCIES: (f64, f64) = (420.0, 330.0);
@@ -60,7 +60,7 @@ struct Row<'a> {
     rate: String,
     megabytes: String,
     notes: String,
-    /// The vertical middle of the row.
+    /// The vertical position of the row's middle in the chart.
     y: f64,
     bar: f64,
     /// The percentiles, as texts for the table.
@@ -171,7 +171,8 @@ fn curve(outcome: &Outcome) -> Option<Curve> {
 }
 
 impl Row<'_> {
-    /// Returns the range on the scale from the median to the highest percentile.
+    /// Returns the positions on the scale of the median and of the highest percentile. The chart has a line between
+    /// them.
     fn range(&self) -> Option<(f64, f64)> {
         Some((self.marks.last()?.x, self.marks.first()?.x))
     }
@@ -243,7 +244,7 @@ mod tests {
         ] {
             assert!(html.contains(word), "{word}: {html}");
         }
-        // A family without an answer has no latencies.
+        // The second result has no answers, so its four latencies are shown as dashes.
         assert_eq!(html.matches("<td>-</td>").count(), 4, "{html}");
         for word in ["<script", "http://", "https://", "a <family>", "NaN", "inf"] {
             assert!(!html.contains(word), "{word}: {html}");

@@ -48,7 +48,7 @@ fn kibibytes(text: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
-/// A sampler of a process's memory. It runs until it is dropped.
+/// Reads a process's memory again and again, until this value is dropped.
 pub(in crate::bench) struct Memory {
     seen: Arc<Mutex<Vec<MemoryAt>>>,
     task: Option<tokio::task::JoinHandle<()>>,

@@ -88,7 +88,8 @@ pub(in crate::bench) struct Outcome {
     pub(in crate::bench) latency_ms: Latency,
     /// The total size of the bodies of good answers, in bytes.
     pub(in crate::bench) bytes: u64,
-    /// The number of rows of the searched table, multiplied by `per_second`.
+    /// The number of rows of the searched table, multiplied by `per_second`. `None` for families that do not scan a
+    /// table.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(in crate::bench) rows_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -120,7 +121,8 @@ pub(in crate::bench) struct Pages {
     /// The number of complete walks.
     pub(in crate::bench) walks: u64,
     pub(in crate::bench) resources: u64,
-    /// The number of resources per second, over the time that the requests took.
+    /// The number of resources per second. Of each client, only the time counts in which a request was running. The
+    /// rates of all clients are added.
     pub(in crate::bench) resources_per_second: f64,
     /// The median time for the first page of a walk. `last_page_ms` is the median time for the last page.
     pub(in crate::bench) first_page_ms: f64,
@@ -134,7 +136,8 @@ pub(in crate::bench) struct Soak {
     pub(in crate::bench) erasures: u64,
     /// The maximum memory in each of sixty equal parts of the time.
     pub(in crate::bench) memory: Vec<MemoryAt>,
-    /// The memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour).
+    /// The memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour). A value near
+    /// 1 means that the memory did not grow.
     pub(in crate::bench) growth: Option<f64>,
     /// The memory in use at the end of the pause after the last request, in bytes.
     pub(in crate::bench) bytes_after: Option<u64>,
@@ -159,7 +162,7 @@ pub(in crate::bench) struct ErrorCount {
     pub(in crate::bench) message: String,
 }
 
-/// A family that was left out, or of which a query was left out.
+/// A family that was left out, or a family from which a query was left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::bench) struct LeftOut {
     pub(in crate::bench) family: String,
@@ -340,7 +343,7 @@ impl Outcome {
         }
     }
 
-    /// Returns the figures that only some families have, as texts.
+    /// Returns the figures that have no column of their own in the table, as texts, such as the rows per second.
     pub(in crate::bench) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(rows) = self.rows_per_second {
@@ -374,7 +377,7 @@ impl Outcome {
     }
 }
 
-/// Formats a number with about three digits.
+/// Formats a number with two decimals if it is below 10, with one below 100, and with none from 100.
 pub(in crate::bench) fn rate(number: f64) -> String {
     match number {
         n if n >= 100.0 => format!("{n:.0}"),
@@ -383,7 +386,8 @@ pub(in crate::bench) fn rate(number: f64) -> String {
     }
 }
 
-/// Formats milliseconds. Numbers below 10 are exact to the microsecond.
+/// Formats milliseconds with fewer decimals for larger numbers. Numbers below 10 get three decimals, down to the
+/// microsecond.
 pub(in crate::bench) fn milliseconds(number: f64) -> String {
     match number {
         n if n >= 1000.0 => format!("{n:.0}"),

@@ -33,10 +33,11 @@ pub(in crate::bench) struct Failures {
 /// The results of walks over pages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::bench) struct Walks {
-    /// The times of the first and the last page of each complete walk.
+    /// How long the server took for the first page and for the last page, for each complete walk.
     pub(in crate::bench) ends: Vec<(Duration, Duration)>,
     pub(in crate::bench) resources: u64,
-    /// The number of resources per second, over the time that the requests took, added up over all clients.
+    /// The number of resources per second. Of each client, only the time counts in which a request was running.
+    /// `Tally::add` adds the rates of the clients.
     pub(in crate::bench) rate: f64,
 }
 
@@ -88,7 +89,7 @@ impl Tally {
         self.latencies.len()
     }
 
-    /// Whether the server refuses the token: it answered 401 and gave no good answer. It will then answer no request.
+    /// Whether the server refuses the token: it answered 401 and gave no good answer. Then more requests are useless.
     pub(in crate::bench) fn is_shut_out(&self) -> bool {
         self.answers() == 0 && self.errors.contains_key("401")
     }
