@@ -48,9 +48,10 @@ fn runs(line: &str) -> bool {
     line.starts_with("tabularium ") && !line.starts_with("tabularium: ") || line.contains("$(tabularium ")
 }
 
-/// Returns the arguments of each call of the program in a line, without pipes, redirections and other shell syntax.
+/// Returns the arguments of each call of `tabularium` in a line, for example of two calls for a line with `&&`. Removes
+/// pipes, redirections and other shell syntax.
 fn calls(line: &str) -> Vec<Vec<String>> {
-    // Three spaces separate a command from its description.
+    // In the documents, three spaces separate a command from its description. Drop the description.
     let line = line.split("   ").next().unwrap();
     let parts = line
         .split(" && ")

@@ -64,7 +64,7 @@ fn groups(program: &Command, width: usize) -> String {
     text
 }
 
-/// Splits a text into lines of at most `width` characters. A longer word gets a line of its own.
+/// Splits a text into lines of at most `width` characters. A word that is longer than `width` gets a line of its own.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

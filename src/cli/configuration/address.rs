@@ -36,7 +36,7 @@ pub(in crate::cli) fn listen(address: &str, option: &str) -> Result<(TcpListener
         };
         Failure::input(format!("cannot listen on {address}: {error}{hint}"))
     };
-    // Resolves the host first, so that an unknown host is not reported as an address in use.
+    // Resolves the host before `bind`, because the error for an unknown host must not be reported as an address in use.
     address.to_socket_addrs().map_err(refused)?;
     let listener = TcpListener::bind(address).map_err(refused)?;
     listener.set_nonblocking(true).map_err(refused)?;

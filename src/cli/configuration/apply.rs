@@ -10,7 +10,7 @@ use super::file::{self, ConfigFile};
 use super::given::Given;
 use crate::cli::terminal::failure::Failure;
 
-/// The environment variable that replaces `--data`.
+/// The environment variable with the data folder. It is used if the command line has no `--data`.
 pub(in crate::cli) const VARIABLE: &str = "TABULARIUM_DATA";
 
 /// Returns the data folder in the environment variable. `None` if the variable is unset or empty.
@@ -26,8 +26,8 @@ pub(super) fn of_file(program: &Command) -> Result<Option<ConfigFile>, Failure> 
     path.map(|path| file::read(&path, program)).transpose()
 }
 
-/// Inserts settings from the environment and the configuration file into the command line. The file is read only for
-/// `serve`, and for commands that need a data folder that the environment does not give.
+/// Inserts settings from the environment and the configuration file into the command line. Reads the file only for
+/// `serve`, or if the command needs a data folder and the environment names none.
 pub(in crate::cli) fn completed(program: &Command, line: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     let given = Given::of(program, &line);
     if given.asks_for_help() {
@@ -63,9 +63,9 @@ fn option(name: &str, value: &Path) -> OsString {
     option
 }
 
-/// Whether the command takes its data folder from the settings. The command must have the option `--data`, and the
-/// line must not contain this option. The answer is `false` in the cases below: there another option replaces the
-/// folder, or the command must not use the folder.
+/// Whether the command takes its data folder from the environment or the configuration file. The command must have the
+/// option `--data`, and the command line must not contain this option. The answer is also `false` if `otherwise` is
+/// `true`: then another option replaces the folder, or the command must not use the folder.
 fn wants_data(given: &Given<'_>) -> bool {
     let otherwise = match given.path.as_slice() {
         // The demo must not fill the folder of real records.

@@ -27,7 +27,8 @@ pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
     /// The setting `data`, if the file has it.
     pub(super) data: Option<Setting>,
-    /// The settings of the table `serve`, in the order of the file. Flags that are `false` are left out.
+    /// The settings of the table `serve`, in the order of their lines. A flag that is `false` is left out, because the
+    /// command line has no such argument.
     pub(super) serve: Vec<Setting>,
 }
 
@@ -37,7 +38,8 @@ pub(super) struct Setting {
     /// The option's name without its dashes.
     pub(super) key: String,
     pub(super) line: usize,
-    /// The value as strings. A TOML array has one for each item, a flag has none.
+    /// The value as strings for the command line: one string for each item of a TOML array, none for a flag, and
+    /// otherwise one.
     pub(super) values: Vec<OsString>,
     /// Whether this is a flag with the value `true`.
     pub(super) flag: bool,
@@ -57,7 +59,7 @@ impl Setting {
         self.values.iter().map(argument).collect()
     }
 
-    /// Returns the values as one string for display, joined by commas. Without values the string is `true` or `false`.
+    /// Returns the values as one string for display, joined by commas. For a flag the string is `true` or `false`.
     pub(super) fn join_values(&self) -> String {
         let values: Vec<_> = self.values.iter().map(|value| value.to_string_lossy()).collect();
         match values.as_slice() {

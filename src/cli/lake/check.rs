@@ -11,7 +11,8 @@ use super::wait::Wait;
 use crate::lake::check::{Adopted, Depth, Report, adopt, check_to};
 use crate::maintenance::{Beside, check_beside};
 
-/// The maximum number of findings about the lake's files that are printed as text.
+/// The maximum number of findings about the lake's files that are printed as text. For the others, only their number is
+/// printed.
 const PRINTED: usize = 1_000;
 
 /// Check a lake: the catalog, every file that it names, and what lies beside
@@ -111,7 +112,7 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
     )))
 }
 
-/// Returns the result of the check as JSON.
+/// Returns the result of the check as JSON, with all findings.
 fn object(report: &Report, beside: &[Beside]) -> Value {
     let of_lake = report
         .findings

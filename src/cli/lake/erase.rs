@@ -102,8 +102,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let finished = |intent: &Intent| {
         let whose = whose(intent);
         let line = format!("finished an erasure that had been interrupted: {whose}");
-        // With `--json` the printed object lists these erasures, too. But a command that fails later prints no object.
-        // So write the line to standard error in any case.
+        // With `--json` the printed object lists these finished erasures, too. But a command that fails later prints no
+        // object. So write the line to standard error in any case.
         if as_json {
             eprintln!("{line}");
         } else {
@@ -174,7 +174,8 @@ fn object(counts: Vec<(&str, u64)>) -> Map<String, Value> {
         .collect()
 }
 
-/// Formats the counts of rows that stay although they refer to the person or came from a sync of the person's records.
+/// Formats the counts of rows that stay: rows that refer to the person, and rows from a sync of the person's records.
+/// Also names the types that were not searched because a file cannot be read.
 fn stays(staying: Staying, patient: &str) -> String {
     let Staying { named, synced, unread } = staying;
     let mut named: Vec<String> = named

@@ -166,7 +166,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     refused(&summary)
 }
 
-/// Fails with exit code 3 if resources were refused. The message also says whether the others were stored.
+/// Fails with exit code 3 if resources were refused. The message also says whether the other resources were stored.
 fn refused(summary: &Summary) -> Result<(), Failure> {
     let total = summary.total();
     let rest = match (total.stored, total.unchanged) {
@@ -192,7 +192,7 @@ fn progress_bar() -> Option<ProgressBar> {
 }
 
 /// Prints the refusals on standard error, and the counts on standard output. `snapshot` is `None` if no resource was
-/// stored or found unchanged.
+/// stored and none was unchanged.
 fn report(summary: &Summary, snapshot: Option<u64>, as_json: bool) {
     for refusal in &summary.refusals {
         eprintln!("refused {refusal}");

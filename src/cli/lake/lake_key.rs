@@ -29,8 +29,8 @@ impl LakeKey {
     }
 }
 
-/// Returns the source of the key, from a file option or a command option. Fails if both are given. `options` are the
-/// names of the two options, for the error.
+/// Returns the source of the key: the file or the shell command. `None` if neither is given. Fails if both are given.
+/// `options` are the names of the two options, for the error.
 pub(in crate::cli) fn source(
     file: Option<PathBuf>,
     command: Option<String>,

@@ -49,7 +49,7 @@ pub(in crate::cli) fn warn_of_nobody(lake: &Lake, mode: Mode, application: &str,
         return;
     };
     let everybody = scope(lake, mode, application, None);
-    // Ignores read errors. The command itself reports them.
+    // Ignores read errors here, because the command reports its own read errors.
     if let Ok(None) = lake.table(&lake.snapshot(), type_id, &everybody).read(patient) {
         let mode = mode.schema();
         warn(&format!(

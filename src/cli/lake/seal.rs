@@ -92,7 +92,7 @@ fn refuse_copies(data: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// Converts a lake to the kind `goal`.
+/// Converts a lake to an open or a sealed one, as `goal` says. Shows the number of written bytes meanwhile.
 fn converted(lake: &Lake, goal: Kind, wait: Wait) -> Result<Converted, Failure> {
     let (conversion, verb) = match goal {
         Kind::Sealed => (Conversion::to_sealed(), "sealed"),
@@ -103,8 +103,8 @@ fn converted(lake: &Lake, goal: Kind, wait: Wait) -> Result<Converted, Failure> 
     let progress = |done: &Converted| bar.set_message(format!("{} written", bytes(done.bytes)));
     let done = convert(conversion, || wait.writer(lake), progress).map_err(|error| match error {
         ConvertError::Writer(failure) => failure,
-        // The text of `LakeError::Keys` says that the lake is sealed. This can be wrong here: `seal` has not sealed it
-        // yet. So the message has only the error's source.
+        // The text of `LakeError::Keys` says that the lake is sealed. This is wrong if `seal` has not sealed it yet. So
+        // the message has only the error's source.
         ConvertError::Step(LakeError::Keys { source, .. }) if source.is_of_input() => {
             Failure::input(format!("nothing was {verb}: {source}"))
         }

@@ -36,8 +36,8 @@ impl Wait {
         self.until_free(|| Lake::open_or_create_with(data, options.clone()))
     }
 
-    /// Repeats `attempt` while the lake is busy, until the wait is over. Prints one line that says what it waits for,
-    /// unless the program is quiet.
+    /// Repeats `attempt` while another process writes the lake, for at most `seconds`. Before the first repetition,
+    /// prints a line with the reason for the wait, unless the program is quiet.
     pub(in crate::cli) fn until_free<T>(self, mut attempt: impl FnMut() -> Result<T, LakeError>) -> Result<T, Failure> {
         let begun = Instant::now();
         let mut is_told = false;

@@ -16,7 +16,7 @@ pub(in crate::cli) struct Args {
     folder: PathBuf,
 }
 
-/// Writes a page for the program and for each command.
+/// Writes a page for the program, and one for each command and subcommand except `help`.
 pub(in crate::cli) fn run(arguments: Args, program: clap::Command) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", folder.display()));

@@ -19,7 +19,7 @@ pub(in crate::cli) fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         let name = file.display();
         let is_type = file.to_str().is_some_and(|name| named(name).is_ok());
         Failure::input(match error.kind() {
-            // The user gave a resource type instead of a file.
+            // There is no such file, and the name is a resource type. So the message says how to tabulate a type.
             ErrorKind::NotFound if is_type => format!(
                 "{name}: no such file; to tabulate the type name its columns: {name} --column id --column FHIRPATH"
             ),

@@ -18,7 +18,7 @@ pub(in crate::cli) struct TypedColumn {
     pub(in crate::cli) path: String,
 }
 
-/// Parses `NAME=FHIRPATH`, or an expression alone. In the second case the name is made from the expression.
+/// Parses `NAME=FHIRPATH`, or an expression without a name. Without a name, the name is made from the expression.
 pub(in crate::cli) fn column(text: &str) -> Result<TypedColumn, String> {
     let (name, path) = match text.split_once('=') {
         Some((name, path)) if is_name(name) && !path.starts_with('=') => (name.to_owned(), path),
@@ -57,8 +57,8 @@ pub(in crate::cli) fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Builds a view with these columns. A repeated name gets a number at its end. `option` is the name of the option that
-/// gave the columns, for error messages.
+/// Builds a view with these columns. If a name occurs again, it gets a number at its end, such as `given_2`. `option`
+/// is the name of the option that gave the columns, for error messages.
 pub(in crate::cli) fn view(
     resource_type: &str,
     columns: &[TypedColumn],
@@ -73,8 +73,8 @@ pub(in crate::cli) fn view(
         json_names: !strict,
         ..CompileOptions::default()
     };
-    // Returns whether a column can have several values. Such a column must be a list. An expression that does not
-    // compile counts as no list here, because the check of the view below reports its error.
+    // Whether a column can have several values for one resource. Such a column must be a list. An expression that does
+    // not compile counts as no list, because the check of the view below reports its error.
     let is_list = |path: &str| compile(path, type_id, &options).is_ok_and(|program| program.is_multi_valued());
     let mut taken: Vec<String> = Vec::new();
     let mut list: Vec<Value> = Vec::new();
@@ -122,8 +122,8 @@ fn is_name(text: &str) -> bool {
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-/// Makes a column name from the ASCII letters and digits of an expression, cut after 60 characters. Adds `c_` at the
-/// start if the name would not begin with a letter.
+/// Makes a column name from the ASCII letters and digits of an expression, at most 60 characters long. For example,
+/// `name.given` becomes `name_given`. Adds `c_` at the start if the name would not begin with a letter.
 fn name_of(path: &str) -> String {
     let words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();

@@ -53,8 +53,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     arguments.record.write([Ok(file.into_inner())])
 }
 
-/// Returns the source of the records, with the name that the server shows. Without a store, the records count as
-/// imported.
+/// Returns the source of the records, with the name that the server shows for it. If the folder was never served,
+/// `opened.store` is `None`. Then the folder has no consents, so the records count as imported.
 fn source(opened: &Opened, patient: &str, record: &Record) -> Result<Source, Failure> {
     let Some(store) = &opened.store else {
         return Ok(Source::imported());

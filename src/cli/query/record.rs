@@ -50,7 +50,7 @@ pub(in crate::cli) struct Opened {
     pub(in crate::cli) now: i64,
     /// The address at which the folder was last served, or the default address, without a trailing slash.
     pub(in crate::cli) base_url: String,
-    /// The service store. `None` if the folder was never served. In this case no store is created.
+    /// The service's store. `None` if the folder was never served. Then the command does not create a store.
     pub(in crate::cli) store: Option<Store>,
     pub(in crate::cli) runtime: Runtime,
 }
@@ -118,8 +118,8 @@ impl RecordArgs {
         }
     }
 
-    /// Returns the end of the output. On standard output it is a line break, so that the shell's prompt gets its own
-    /// line.
+    /// Returns the bytes to write at the end of the output. On standard output this is a line break, so that the
+    /// shell's prompt begins on a new line. A file gets none.
     pub(in crate::cli) fn line_end(&self) -> &'static [u8] {
         match self.out {
             Some(_) => b"",

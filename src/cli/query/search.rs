@@ -16,7 +16,7 @@ use crate::fhir::reference::is_id;
 use crate::search::raw;
 use crate::search::{Engine, Explanation, Form, Handling, Request, SearchError, SystemRequest};
 
-/// The forms of a query, for error messages.
+/// The forms that a query can have. Error messages show them.
 const FORMS: &str =
     "Type?parameter=value, Patient/ID/Type?parameter=value (* for all types) or ?_type=Type,Type&parameter=value";
 
@@ -65,7 +65,7 @@ struct Known {
     terminology: Option<PathBuf>,
 }
 
-/// A search of one resource type, or of several.
+/// A search of one resource type (`Type`), or of several types or all types (`System`).
 enum Asked<'a> {
     Type(Request<'a>),
     System(SystemRequest<'a>),
@@ -96,7 +96,8 @@ pub(in crate::cli) fn search(arguments: SearchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Runs the search, as often as `--runs` says, and prints how the last run was answered.
+/// Runs the search `--runs` times, and prints the explanation of the last run: what it read and skipped, and how long
+/// it took.
 pub(in crate::cli) fn explain(arguments: ExplainArgs) -> Result<(), Failure> {
     let ExplainArgs { lake, known, query, .. } = &arguments;
     let explanation = with_engine(lake, known, query, async |engine, asked| {
@@ -162,8 +163,9 @@ fn with_engine<T>(
     })
 }
 
-/// Parses the path of a query. Returns the resource type, or `None` for all types, and the id of the Patient if the
-/// search is limited to a compartment.
+/// Parses the path of a query, such as `Observation` or `Patient/ID/Observation`. Returns the resource type and the id
+/// of the Patient. The type is `None` if the path is empty or ends with `*`: then all types are searched. The id is
+/// `None` if the search is not limited to the compartment of a Patient.
 fn place(path: &str) -> Result<(Option<TypeId>, Option<&str>), Failure> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     match parts.as_slice() {

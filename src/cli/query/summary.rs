@@ -60,7 +60,8 @@ fn refused(error: PatientError) -> Failure {
     Failure::input(format!("{}{meant}", failure.to_text()))
 }
 
-/// The directory of endpoints in the service store. It is empty if there is no store.
+/// The directory from which the summary takes the names of sources. It has no names if the data folder has no service
+/// store (`None`).
 struct Endpoints<'s>(Option<&'s Store>);
 
 impl std::fmt::Debug for Endpoints<'_> {

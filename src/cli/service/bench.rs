@@ -163,8 +163,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     give(&arguments, &report, other.as_ref())
 }
 
-/// Copies the lake, because a soak changes the lake that it measures. Fails if `--url` is given, or an application
-/// other than the default.
+/// Copies the lake for a soak, because a soak imports and erases records. Fails if `--url` is given, because the soak
+/// starts its own server over the copy. Fails if another application than the default is given, because the copy knows
+/// no other.
 fn copy(lake: &Lake, arguments: &Args) -> Result<Copy, Failure> {
     if arguments.url.is_some() {
         return Err(Failure::input(
@@ -179,8 +180,8 @@ fn copy(lake: &Lake, arguments: &Args) -> Result<Copy, Failure> {
     Copy::of(lake).map_err(failure)
 }
 
-/// Writes the report in all requested forms. Fails if the run was interrupted, if requests failed, or if the server
-/// ended early.
+/// Writes the report in all requested forms. `other` is the earlier report of `--compare`. Fails if the run was
+/// interrupted, if requests failed, or if the server ended early.
 fn give(arguments: &Args, report: &Report, other: Option<&Report>) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(report).map_err(Failure::other)?;
     if let Some(path) = &arguments.out {

@@ -88,8 +88,8 @@ fn list(arguments: &ListArgs) -> Result<(), Failure> {
 fn show(arguments: &ShowArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let mut found = store.jobs().beginning(&arguments.job, 2).map_err(Failure::other)?;
-    // If the user gave the whole id of a job, this job comes first in the list, even if other ids begin with the same
-    // text.
+    // `found` has at most two jobs. If `arguments.job` is the whole id of a job, this job comes first, even if the
+    // other id begins with the same text. Otherwise two jobs mean that the text is ambiguous, so choose none.
     let job = match found.len() {
         0 => None,
         1 => found.pop(),

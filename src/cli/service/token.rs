@@ -12,7 +12,7 @@ use crate::consent::{Clock, Issued, LOCAL_APPLICATION, Store, Tokens};
 use crate::fhir::facts;
 use crate::lake::{Lake, Scope};
 
-/// The base address if none is given and no server has run on the folder.
+/// The server's base address if no other address is given and no server has run on the folder.
 pub(in crate::cli) const DEFAULT_BASE_URL: &str = "http://127.0.0.1:8080";
 
 const EXAMPLE: &str = r#"Example:

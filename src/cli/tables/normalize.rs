@@ -21,8 +21,8 @@ use crate::ingest::{self, Change, IngestError, Normalization, Observer, Options,
 use crate::lake::Lake;
 use crate::normalize::{Counts, Day, Knowledge, Report};
 
-/// The beginning of the systems of tags for records from files. Stored records get it only if no server has run on the
-/// folder.
+/// The beginning of the systems of the tags that the rules add to records from files. For the stored records of a data
+/// folder, the systems begin with the server's address. They begin with this text if no server has run on the folder.
 const TAG_SYSTEM_BASE: &str = "urn:tabularium:tags";
 const SECONDS_OF_A_DAY: i64 = 86_400;
 /// The number of unchanged lines before and after each difference.

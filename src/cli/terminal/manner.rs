@@ -1,5 +1,5 @@
-//! How commands print: whether notices are wanted, and which colours the terminal supports. `NO_COLOR` and `CLICOLOR`
-//! are respected as in `anstream`.
+//! How commands print: whether notices are wanted, and whether text is coloured. The crate `anstream` decides about
+//! colours, and respects `NO_COLOR` and `CLICOLOR`.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};

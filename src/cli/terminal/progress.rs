@@ -17,7 +17,7 @@ pub(in crate::cli) struct Progress(Option<Line>);
 struct Line {
     bar: ProgressBar,
     rows: Arc<AtomicU64>,
-    /// The time of the next update of the number of bytes read.
+    /// The time from which on the number of bytes read may be updated again.
     due: Mutex<Instant>,
 }
 

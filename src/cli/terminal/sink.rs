@@ -21,7 +21,7 @@ pub(in crate::cli) enum Sink {
     File(Part),
     /// A destination that gets rows in CSV and writes them as a table for people.
     Table(Box<TableSink>),
-    /// No destination, because the view failed. Output is dropped.
+    /// Drops all output, because the view that writes it has failed.
     Gone,
 }
 
@@ -36,14 +36,14 @@ pub(in crate::cli) struct Part {
 
 /// The reason to stop writing.
 pub(in crate::cli) enum Stop {
-    /// The reader has closed the output.
+    /// The reader has closed the output. This is no error.
     Quiet,
     /// Writing failed.
     Failed(Failure),
 }
 
 impl Sink {
-    /// Opens the file of this path. `None` means standard output.
+    /// Opens the file, device or pipe of this path. `None` means standard output.
     pub(in crate::cli) fn at(path: Option<&Path>) -> Result<Sink, Failure> {
         match path {
             None => Ok(Sink::Stdout(std::io::stdout().lock())),
@@ -77,7 +77,8 @@ impl Sink {
         }
     }
 
-    /// Returns a sink that takes rows in CSV with a heading, in pieces of whole rows, and writes them as a table.
+    /// Returns a sink that writes rows to this one as a table for people. It takes the rows as CSV, the heading first.
+    /// Each call of `write` must pass whole rows.
     pub(in crate::cli) fn of_table(self) -> Sink {
         let widest = match self {
             Sink::Stdout(_) if std::io::stdout().is_terminal() => Some(width()),
@@ -90,13 +91,13 @@ impl Sink {
         }))
     }
 
-    /// Prints how many rows were written to the file. Prints nothing for other outputs.
+    /// Prints how many rows were written, and the name of the file. Prints nothing if the output is no file.
     pub(in crate::cli) fn tell_rows(&self, rows: usize) {
         let many = if rows == 1 { "row" } else { "rows" };
         self.tell(&format!("{} {many}", grouped(rows as u64)));
     }
 
-    /// Prints what was written to the file. Prints nothing for other outputs.
+    /// Prints `what` was written, and the name of the file. Prints nothing if the output is no file.
     pub(in crate::cli) fn tell(&self, what: &str) {
         match self {
             Sink::File(part) => notice(&format!("{what} to {}", plain(&part.named.display().to_string()))),

@@ -91,7 +91,7 @@ impl Table {
             return columns;
         };
         let room = widest.saturating_sub(GAP.len() * columns.len().saturating_sub(1));
-        // Narrows the widest column first.
+        // Narrow the widest column by one, until the line fits or no column is wider than `NARROWEST`.
         while columns.iter().map(|column| column.width).sum::<usize>() > room {
             match columns.iter_mut().max_by_key(|column| column.width) {
                 Some(column) if column.width > NARROWEST => column.width -= 1,

@@ -90,8 +90,8 @@ fn constant(text: &str) -> Result<(String, Constant), String> {
 /// The variables that FHIRPath defines itself, so `--constant` cannot set them.
 const OWN: [&str; 3] = ["context", "resource", "rootResource"];
 
-/// Parses a literal. Returns `None` for other text. A number or quantity may begin with `-`, which FHIRPath parses as
-/// an operator and not as part of the literal.
+/// Parses a FHIRPath literal. Returns `None` for other text. FHIRPath parses a `-` as an operator and not as part of a
+/// literal. So this function removes a leading `-`, and adds it to the parsed number or quantity.
 fn literal(text: &str) -> Option<Constant> {
     let of = |text: &str| match parse(text) {
         Ok(Expr {
@@ -128,7 +128,7 @@ mod tests {
         arguments: Args,
     }
 
-    /// Without `allow_hyphen_values`, clap takes an expression that begins with a sign for an unknown option.
+    /// Without `allow_hyphen_values`, clap would reject an expression such as `-1` as an unknown option.
     #[test]
     fn an_expression_may_begin_with_a_sign() {
         for line in [["fhirpath", "-5", "--input", "x"], ["fhirpath", "--input", "x", "-5"]] {

@@ -26,7 +26,7 @@ pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
     if let Some(at) = error.position()
         && let Some(line) = arguments.expression.split('\n').nth(at.line as usize - 1)
     {
-        // Copies tabs, so that the `^` is below its position.
+        // Copies the tabs of the faulty line, so that the `^` is printed below the faulty position.
         let before = line.chars().take(at.column as usize - 1);
         let before: String = before.map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
         message.push_str(&format!("\n  {line}\n  {before}^"));
@@ -38,7 +38,8 @@ pub(super) fn wrong(arguments: &Args, error: &FhirPathError) -> Failure {
     }
 }
 
-/// Warns of names from JSON, such as `valueCoding`, for which FHIRPath has others. Reports each name once.
+/// Warns of JSON property names in the expression, such as `valueCoding`. FHIRPath has another name for the element,
+/// such as `value`. Reports each name one time.
 pub(super) fn advise<'p>(programs: impl IntoIterator<Item = &'p Program>) {
     let names = programs.into_iter().flat_map(Program::json_names);
     let names: BTreeSet<String> = names.map(ToString::to_string).collect();

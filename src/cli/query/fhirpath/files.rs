@@ -47,8 +47,8 @@ pub(super) fn run(arguments: &Args, options: &CompileOptions<'_>) -> Result<(), 
     refusals.report("the others are answered")
 }
 
-/// Returns the columns to read below a result item: all of them if its type is complex, because the whole item is
-/// printed. Returns `None` for a primitive type.
+/// Returns the columns to read below a result item of this type. For a complex type these are all columns, because the
+/// whole item is printed. Returns `None` for a primitive type.
 pub(super) fn whole(type_id: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(type_id).kind, crate::fhir::Kind::Primitive(_))).then(|| vec!["*"])
 }
@@ -75,8 +75,8 @@ fn first_type(document: &Input) -> Option<TypeId> {
     resource_type(&root.get_str("resourceType")?).ok()
 }
 
-/// Evaluates or explains the expression for a file with a single document. Returns `false` if the resource is not of
-/// the `wanted` type.
+/// Evaluates or explains the expression for a file with one resource. Returns `false`, and prints nothing, if the
+/// resource is not of the type `wanted`.
 fn single(
     arguments: &Args,
     options: &CompileOptions<'_>,

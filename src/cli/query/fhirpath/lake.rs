@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Args, data: &Path, options: &CompileOptions<'_>) -
     let columns: Vec<usize> = (0..schema.fields().len())
         .filter(|at| !matches!(schema.field(*at).name().as_str(), FILE | ROW))
         .collect();
-    // Uses one partition, so that lines keep the order of the table.
+    // With several partitions, the lines could have another order than the table. So use one.
     let config = SessionConfig::new().with_target_partitions(1);
     let state = SessionStateBuilder::new().with_config(config).build();
     let plan = futures::executor::block_on(provider.scan(&state, Some(&columns), &[], None)).map_err(Failure::other)?;

@@ -20,18 +20,18 @@ pub(super) fn rendered(collection: &Collection, row: usize, between: &str) -> St
     out
 }
 
-/// A printer of one line for each resource.
+/// Prints a line for each resource, up to a limit, and counts the failures.
 pub(super) struct Lines {
-    /// The number of resources that it may still print.
+    /// The number of lines that can still be printed before the limit is reached.
     left: usize,
     /// The number of resources on which the expression failed.
     failed: usize,
-    /// The work budget that all batches share.
+    /// The work budget of the whole command, which all batches share.
     budget: WorkBudget,
 }
 
 impl Lines {
-    /// Creates a printer of at most `limit` lines. `None` means no limit.
+    /// Creates a printer that prints at most `limit` lines. `None` means no limit.
     pub(super) fn new(limit: Option<usize>) -> Lines {
         Lines {
             left: limit.unwrap_or(usize::MAX),

@@ -125,7 +125,8 @@ impl From<FormatArgument> for Format {
     }
 }
 
-/// Returns the format of the rows: that of `--format`, or else that of the file's extension, or else CSV.
+/// Returns the format of the rows. It is the format of `--format`. Without `--format` the extension of the file `out`
+/// decides, and without a known extension it is CSV.
 pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Path>, no_header: bool) -> Format {
     let extension = out
         .and_then(Path::extension)
@@ -153,8 +154,8 @@ pub(in crate::cli) fn is_table(named: Option<FormatArgument>, out: Option<&Path>
     }
 }
 
-/// Returns `format`, or fails if it would write Parquet to a terminal. With `explain` it never fails, because a plan
-/// is text.
+/// Returns `format`. Fails if Parquet would be written to a terminal. With `explain` it never fails, because a plan is
+/// printed as text.
 pub(in crate::cli) fn refuse_on_terminal(format: Format, out: Option<&Path>, explain: bool) -> Result<Format, Failure> {
     if matches!(format, Format::Parquet | Format::ParquetText)
         && out.is_none()
@@ -174,7 +175,7 @@ fn since(text: &str) -> Result<i64, String> {
 }
 
 impl Args {
-    /// Whether the command may write several views. Then `--out` is a folder with one file for each view.
+    /// Whether the command line can name several views. Then `--out` is a folder with one file for each view.
     pub(super) fn is_several(&self) -> bool {
         self.views.is_some() || self.view.len() > 1
     }

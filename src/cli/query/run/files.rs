@@ -14,8 +14,8 @@ use crate::cli::terminal::progress::Progress;
 use crate::ingest::{self, Fault, IngestError, Piece, Pieces, REFUSALS_KEPT, Reason, Refusal, Spare, Text};
 use crate::views::{Document, Format, Refused, SharedRows};
 
-/// Returns an iterator over the documents in the files, and the list that collects refused input. Calls `advance` with
-/// the number of bytes that each document took from its file.
+/// Returns an iterator over the documents in the files, and a list to which the iterator adds refused input. Calls
+/// `advance` with the number of bytes that each document took from its file.
 pub(in crate::cli) fn documents<A: Fn(u64) + Send + 'static>(
     paths: &[PathBuf],
     advance: A,
@@ -66,7 +66,8 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     }
 }
 
-/// The size in bytes above which a text is large, 16 MiB. While a large text is in memory, no further text is read.
+/// A text with more bytes than this, 16 MiB, is large. While a large text is in memory, no further text is read, so
+/// that memory holds few large texts.
 const LARGE: usize = 16 << 20;
 
 /// A counter of the large texts in memory.
@@ -102,7 +103,8 @@ impl Drop for Taken {
     }
 }
 
-/// The second half of the message about refused resources. It says what happened to the other resources.
+/// The second half of the message about refused resources, for [`Refusals::report`]. It says what happened to the other
+/// resources.
 const WRITTEN: &str = "the others' rows are written";
 
 /// A piece of an input file: one document, or several lines of NDJSON.
@@ -163,7 +165,8 @@ impl Document for Input {
     }
 }
 
-/// The refused input: the first refusals, the number of all, and the error that ended the input early.
+/// The refused input. `kept` has the first refusals, `count` is the number of all refusals, and `broken` is the error
+/// that ended the input early.
 #[derive(Default)]
 pub(in crate::cli) struct Refusals {
     broken: Mutex<Option<IngestError>>,
@@ -184,7 +187,7 @@ impl Refusals {
         *self.broken.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// Fails if an error ended the input early. A second call succeeds, because the first one takes the error out.
+    /// Fails if an error ended the input early. Removes the error, so a second call succeeds.
     pub(in crate::cli) fn whole(&self) -> Result<(), Failure> {
         match self.broken.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(()),
@@ -192,8 +195,8 @@ impl Refusals {
         }
     }
 
-    /// Prints the first refusals, and fails with exit code 3 if any resource was refused. `rest` is the second half
-    /// of the message: it says what happened to the other resources.
+    /// Prints the first refusals, and fails with exit code 3 if any resource was refused. `rest` is the second half of
+    /// the message. It says what happened to the other resources.
     pub(in crate::cli) fn report(&self, rest: &str) -> Result<(), Failure> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));

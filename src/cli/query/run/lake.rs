@@ -53,7 +53,8 @@ pub(super) fn run(arguments: &Args, lake: &Lake, targets: &[Target], format: For
     Failure::all(failures)
 }
 
-/// Prints the plans. For `--explain=analyze`, runs each plan first to measure it, and drops its rows.
+/// Prints the plans. For `--explain=analyze`, runs each plan before it is printed, because the plan then has the
+/// metrics of the run. The rows of this run are dropped.
 fn explain(targets: &[Target], plans: &[(Vec<usize>, SharedRun)], how: ExplainArgument) -> Result<(), Failure> {
     let mut failures = Vec::new();
     for (at, (places, run)) in plans.iter().enumerate() {
@@ -71,7 +72,8 @@ fn explain(targets: &[Target], plans: &[(Vec<usize>, SharedRun)], how: ExplainAr
     Failure::all(failures)
 }
 
-/// Returns for each resource type the indexes of its targets, in the order of the type names.
+/// Groups the targets by the resource type of their views, in the order of the type names. Returns the indexes of each
+/// type's targets.
 fn by_type(targets: &[Target]) -> Vec<(TypeId, Vec<usize>)> {
     let mut by_type: BTreeMap<&str, (TypeId, Vec<usize>)> = BTreeMap::new();
     for (place, target) in targets.iter().enumerate() {

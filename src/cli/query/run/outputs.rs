@@ -6,13 +6,13 @@ use crate::cli::terminal::progress::Progress;
 use crate::cli::terminal::sink::{Sink, Stop};
 use crate::views::{Event, RunError, TextColumn};
 
-/// The outputs of the views that run together.
+/// The outputs of the views that share one run.
 pub(super) struct Outputs<'t> {
     targets: &'t [Target],
-    /// The index in `targets` of each view of the run.
+    /// For each view of the run, the index of its target in `targets`.
     places: Vec<usize>,
     sinks: Vec<Sink>,
-    /// The number of rows that were written to each output.
+    /// The number of rows that were written to each output, in the order of `places`.
     rows: Vec<usize>,
 }
 
@@ -33,9 +33,10 @@ impl<'t> Outputs<'t> {
     }
 
     /// Writes the rows of all views. Files get their names at the end, after all views have finished and `whole` has
-    /// returned `Ok`. Returns the failures of single views. `named` adds to an error the resource that caused it. Any
-    /// other failure ends all views and is the error. If the reader of standard output closes it, the function returns
-    /// at once: it calls neither `whole` nor `named`, and no file gets its name.
+    /// returned `Ok`. Returns the failures of single views: these views get no file, and the others are written. Any
+    /// other failure ends all views and is the error. `named` receives an error and adds the name of the resource that
+    /// caused it. If the reader of standard output closes it, the function returns at once: it calls neither `whole`
+    /// nor `named`, and no file gets its name.
     pub(super) fn write(
         &mut self,
         events: impl Iterator<Item = Result<Event, RunError>>,
@@ -96,8 +97,8 @@ impl<'t> Outputs<'t> {
     }
 }
 
-/// Converts the error of a view. The exit code is 3 if the view is too costly, 2 if the view is wrong, and 1 for other
-/// errors.
+/// Converts the error of a view to a failure. Its exit code is 3 if the view is too costly, 2 if the view is wrong, and
+/// 1 for other errors.
 pub(super) fn failure(target: &Target, error: RunError) -> Failure {
     let message = format!("{}: {error}", target.file.display());
     match error {

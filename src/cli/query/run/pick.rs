@@ -26,7 +26,7 @@ pub(super) fn pick(arguments: &Args) -> Option<Arc<dyn Pick>> {
     (asked.patients.is_some() || asked.since.is_some()).then(|| Arc::new(asked) as Arc<dyn Pick>)
 }
 
-/// Returns a reference as it is written, because references in files are not resolved.
+/// Returns the text of a reference without a change. References in files are not resolved.
 fn as_it_stands(reference: Value<'_>) -> Option<String> {
     reference.as_str().map(Cow::into_owned)
 }

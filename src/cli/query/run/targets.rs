@@ -14,7 +14,8 @@ use crate::views::{Format, View};
 
 /// A view and the destination of its rows.
 pub(super) struct Target {
-    /// The file that defines the view, or the resource type on the command line, for messages.
+    /// The file that defines the view. For a view of `--column`, the resource type from the command line. Messages
+    /// begin with it.
     pub(super) file: PathBuf,
     pub(super) view: Arc<View>,
     /// The file for the rows. `None` for standard output.
@@ -122,7 +123,7 @@ pub(in crate::cli) fn definitions(folder: &Path) -> Result<Vec<PathBuf>, Failure
     }
 }
 
-/// Reads the view in a file. Prints the warnings that may concern the rows. With `strict`, JSON's names such as
+/// Reads the view in a file. Prints only those warnings that can concern the rows. With `strict`, JSON's names such as
 /// `valueCoding` are errors.
 pub(in crate::cli) fn read(file: &Path, terminology: Option<Arc<Terminology>>, strict: bool) -> Result<View, Failure> {
     let text = definition::read(file)?;
@@ -176,7 +177,7 @@ pub(in crate::cli) fn stem(file: &Path) -> String {
     cut(&name, ".view").unwrap_or(name)
 }
 
-/// Fails if an output is a folder, if it would overwrite a view or an input, or if it lies in the data folder.
+/// Fails if an output is a folder, if it is one of the view files or input files, or if it lies in the data folder.
 pub(in crate::cli) fn keep_apart(
     data: Option<&Path>,
     input: &[PathBuf],
@@ -200,7 +201,7 @@ pub(in crate::cli) fn keep_apart(
     let known = |files: &[PathBuf]| files.iter().filter_map(|file| file.canonicalize().ok()).collect();
     refuse(&known(files), "a view")?;
     if !there.is_empty() && !input.is_empty() {
-        // An error is ignored here, because reading the input reports it.
+        // If the input cannot be listed, this check is skipped. The error is reported when the input is read.
         refuse(&known(&ingest::find(input).unwrap_or_default()), "an input")?;
     }
     let Some(lake) = data.and_then(|data| data.canonicalize().ok()) else {

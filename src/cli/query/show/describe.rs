@@ -57,7 +57,7 @@ struct Held {
     filled: u64,
     distinct: HashSet<String>,
     bytes: usize,
-    /// Whether there are distinct values that were not counted because of a limit.
+    /// Whether the column has more distinct values than `distinct`, because `COUNTED` or `KEPT` was reached.
     more: bool,
     examples: Vec<String>,
 }
@@ -142,7 +142,8 @@ pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the view to describe. The resource type is `Some` if the view was built from the elements of that type.
+/// Returns the view to describe. If the argument names a resource type, the view has a column for each element, and the
+/// resource type is returned with it. If the argument names a file, the resource type is `None`.
 fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
     let terminology = arguments.terminology.load(Some(&arguments.lake.data))?;
     let file = Path::new(&arguments.what);
@@ -166,7 +167,7 @@ fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
 fn share(filled: u64, total: u64) -> String {
     match (filled, total) {
         (filled, total) if filled == total => "100%".to_owned(),
-        // A small share is not shown as 0%, and an incomplete column not as 100%.
+        // Rounding must not show a small share as 0%, or an incomplete column as 100%.
         (filled, total) => format!("{:.1}%", (filled as f64 / total as f64 * 100.0).clamp(0.1, 99.9)),
     }
 }

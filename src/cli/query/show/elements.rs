@@ -4,7 +4,8 @@
 use crate::cli::query::inline::TypedColumn;
 use crate::fhir::{Element, Kind, TypeId, facts};
 
-/// Elements that describe the record itself and not its subject. They get no column.
+/// Elements that get no column, because they describe the record itself and not its subject, or link it to other
+/// records.
 const LEFT_OUT: [&str; 8] = [
     "meta",
     "implicitRules",
@@ -16,7 +17,8 @@ const LEFT_OUT: [&str; 8] = [
     "link",
 ];
 
-/// Returns a column for each element that can be shown: `id` first, then the others in R4's order.
+/// Returns the columns of a resource type: `id` first, then the other elements in R4's order. Skips the elements of
+/// `LEFT_OUT`, and elements whose values one text cannot represent.
 pub(super) fn columns(type_id: TypeId) -> Vec<TypedColumn> {
     let mut elements: Vec<&Element> = facts().get(type_id).elements.iter().collect();
     elements.sort_by_key(|element| (element.name != "id", element.ordinal));
@@ -24,8 +26,8 @@ pub(super) fn columns(type_id: TypeId) -> Vec<TypedColumn> {
     shown.filter_map(column).collect()
 }
 
-/// Returns the column for the element of this name. `None` if the type has no such element, or if the element cannot
-/// be shown.
+/// Returns the column for the element of this name. `None` if the type has no such element, or if one text cannot
+/// represent a value of the element.
 pub(super) fn named(type_id: TypeId, name: &str) -> Option<TypedColumn> {
     facts()
         .get(type_id)
@@ -35,8 +37,8 @@ pub(super) fn named(type_id: TypeId, name: &str) -> Option<TypedColumn> {
         .and_then(column)
 }
 
-/// Returns the names of the types that an element may have, as R4 writes them. If there are more than three, only the
-/// first two are listed.
+/// Returns the names of the types that an element may have, as R4 writes them. If there are more than three, the text
+/// has the first two and the number of the others. `None` if the type has no such element.
 pub(super) fn types(type_id: TypeId, name: &str) -> Option<String> {
     let element = facts()
         .get(type_id)

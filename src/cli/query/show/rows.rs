@@ -68,7 +68,8 @@ fn planned(lake: &Lake, scope: &Arc<Scope>, view: Arc<View>, limit: Option<usize
     futures::executor::block_on(SharedRun::new(&table, vec![view], &resources, limit)).map_err(failed)
 }
 
-/// Returns the failure for the error of a run, if there is one. The message says which resource caused the error.
+/// Converts the error of a run to a failure. If the error comes from the view, the message names the resource that
+/// caused it. Returns `Ok` if the run had no error.
 fn named(run: &SharedRun, failure: Option<RunError>) -> Result<(), Failure> {
     match failure {
         Some(error) => Err(failed(run.named(0, error))),

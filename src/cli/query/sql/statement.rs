@@ -17,7 +17,8 @@ use crate::views::{Format, View};
 /// by recursion, as deep as the limits of `crate::sql` allow.
 const STACK: usize = 64 << 20;
 
-/// The time to wait after an error for a Ctrl-C that the process has received and not yet handled.
+/// The time to wait for a signal after an error. The user may have pressed Ctrl-C before the error, and the signal has
+/// not been handled yet.
 const INTERRUPT: Duration = Duration::from_millis(20);
 
 /// Runs the statement on a thread with a larger stack.
@@ -62,7 +63,8 @@ fn run_here(arguments: Args) -> Result<(), Failure> {
             answered = answer(&arguments, &session, &statement, format) => answered,
         };
         let Err(failure) = answered else { return Ok(()) };
-        // The signal of a Ctrl-C from before the error may arrive only now. If it arrives, it replaces the error.
+        // The user may have pressed Ctrl-C before the error. If its signal arrives now, report the Ctrl-C in place of
+        // the error.
         match tokio::time::timeout(INTERRUPT, interrupted).await {
             Ok(_) => Err(stopped()),
             Err(_) => Err(failure),

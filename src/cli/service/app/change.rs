@@ -119,7 +119,8 @@ pub(super) fn set_sync(SyncArgs { of, frequency }: &SyncArgs) -> Result<(), Fail
 }
 
 impl Of {
-    /// Prints that an address is registered now. If `new` is `false`, prints that it was registered before.
+    /// Prints that `address` is registered. If `new` is `false`, prints that it was registered before. `key` is the
+    /// name of the address's property in the JSON output.
     fn added(&self, key: &str, address: &str, new: bool) {
         if self.json {
             println!("{:#}", json!({"id": self.id, key: address, "added": new}));
@@ -131,7 +132,8 @@ impl Of {
         );
     }
 
-    /// Prints that an address was removed. Fails if the address was not registered.
+    /// Prints that `address` was removed. Fails if `was` is `false`, because the address was not registered. `what`
+    /// says in the error what the address is. `key` is the name of its property in the JSON output.
     fn removed(&self, was: bool, (what, key): (&str, &str), address: &str) -> Result<(), Failure> {
         if !was {
             return Err(Failure::input(format!("{} has no {what} {address:?}", self.id)));

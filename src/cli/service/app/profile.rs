@@ -52,7 +52,7 @@ pub(super) struct SetArgs {
 
 impl ProfileArgs {
     /// Reads the file of `--logo`. `None` if the option is not given. Callers do this before they change the
-    /// application.
+    /// application, so that a bad file leaves the application unchanged.
     pub(super) fn logo(&self) -> Result<Option<Logo>, Failure> {
         let Some(path) = &self.logo else { return Ok(None) };
         let bytes =

@@ -31,7 +31,8 @@ use crate::terminology::Terminology;
 
 /// The name of the folder for generated records. It is in the data folder.
 const POPULATION: &str = "population";
-/// The LOINC code of blood pressures, as a search value. Most generated people have a blood pressure.
+/// The LOINC code of blood pressures, as a search value. The demo uses it to find a person for its examples, because
+/// most generated people have a blood pressure.
 const BLOOD_PRESSURE: &str = "http://loinc.org|85354-9";
 
 /// Generate made-up people and serve them, with addresses to open and lines to paste
@@ -96,7 +97,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         playground: playground::open(&store, &base_url, sandbox, &sandbox_url, people)?,
         console: console::sign_in_address(&store, &base_url)?,
     };
-    // The user may paste the printed commands at once, so the address for which they make a token is stored first.
+    // The user may paste the printed commands at once. `tabularium token` makes a token for the stored address, so
+    // store the address before the commands are printed.
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("{guide}");
     let terminology: Arc<Terminology> = Arc::default();

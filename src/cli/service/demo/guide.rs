@@ -73,7 +73,8 @@ fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
     } else {
-        // A quote inside the word ends the quoted text, is written with a backslash, and begins the quoted text again.
+        // For a quote inside the word: end the quoted text, write the quote with a backslash, and begin a new quoted
+        // text.
         format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

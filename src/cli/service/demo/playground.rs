@@ -166,7 +166,8 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
             Kind::Portal => AuthorizationType::Credentials,
             _ => AuthorizationType::Oauth,
         },
-        // A facility issues no refresh token, but the service can query it again about a patient who was found there.
+        // A facility issues no refresh token. It counts as refreshable, because the service can query it again about a
+        // patient who was found there.
         refreshable: organization.refreshable || facility,
         refresh_valid_for: None,
         max_auth_period: match organization.id {

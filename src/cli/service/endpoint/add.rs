@@ -193,9 +193,9 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     report(&store, &endpoint, known.is_some(), &lines, arguments.json)
 }
 
-/// Returns the token endpoint of `--token-endpoint`, or else the one that is stored with the endpoint. The operator
-/// allows the service to send the client secret to it, although it is not at the origin of the FHIR base. `None` if no
-/// token endpoint is given or stored.
+/// Returns the address of `--token-endpoint`. Without this option, returns the address that an earlier `endpoint add`
+/// stored for this source. The client secret may be sent to it, although it is not at the origin of the FHIR base.
+/// `None` if no address is given or stored.
 fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
     if arguments.token_endpoint.is_some() || !arguments.data.join("service.sqlite").is_file() {
         return Ok(arguments.token_endpoint.clone());
@@ -211,8 +211,8 @@ fn agreed(arguments: &Args, base: &str) -> Result<Option<String>, Failure> {
         .and_then(|dialect| dialect.token_endpoint))
 }
 
-/// Returns an organization with this name and the values of the arguments. If the store has an organization with this
-/// name, the result has its id, otherwise a new id.
+/// Builds the organization `name` from the arguments. It gets the id of the stored organization with this name, or a
+/// new id if none is stored.
 fn organization(store: &Store, arguments: &Args, name: &str) -> Result<Organization, Failure> {
     let all = store.organizations().all().map_err(Failure::other)?;
     let known = all.into_iter().find(|organization| organization.name == name);

@@ -54,7 +54,7 @@ fn status(text: &str) -> Result<EndpointStatus, String> {
 }
 
 /// Queries the sources, stores their capabilities, and prints what was found. Fails with exit code 3 if a source does
-/// not answer.
+/// not answer, or if there is no source.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let endpoints: Vec<Endpoint> = match &arguments.id {

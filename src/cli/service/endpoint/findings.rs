@@ -11,7 +11,8 @@ use crate::sync::client::{Realm, SecretTried};
 /// The maximum number of resource types in a list for the operator.
 const NAMED: usize = 8;
 
-/// Stores the source's capabilities. Returns them as lines of text, followed by the lines of [`known`].
+/// Stores the source's capabilities, and how the source accepts the client secret. Returns both as lines of text,
+/// followed by the lines of [`known`].
 pub(super) fn remember(store: &Store, endpoint: &Endpoint, found: &Found) -> Result<Vec<String>, Failure> {
     store
         .dialects()
@@ -63,8 +64,9 @@ fn said(found: &Found) -> Vec<String> {
     lines
 }
 
-/// Returns lines of text about the endpoint's page size, about pages outside of its FHIR base, and about the last
-/// error of an authorization, with advice for the operator.
+/// Returns lines of text about the endpoint's page size, about pages outside of its FHIR base, and about the last error
+/// with which it sent a patient back. They contain advice for the operator. `found` is `None` if the source did not
+/// answer.
 pub(super) fn known(store: &Store, endpoint: &Endpoint, found: Option<&Found>) -> Result<Vec<String>, Failure> {
     let dialect = store.dialects().get(&endpoint.id).map_err(Failure::other)?;
     let pages = store.endpoints().pages(&endpoint.id).map_err(Failure::other)?;

@@ -37,8 +37,8 @@ impl Found {
             .build()
             .map_err(|_| Error::Setup)?;
         runtime.block_on(async {
-            // Reads the CapabilityStatement first: a source before R4 has no SMART configuration, and the error then
-            // says that its FHIR version is too old.
+            // Read the CapabilityStatement first. A source before R4 has no SMART configuration, so `discover` fails.
+            // The CapabilityStatement shows the real problem: the FHIR version is too old.
             let statement = client.statement(fhir_base).await;
             if let Some(problem) = statement.as_ref().ok().and_then(Statement::problem) {
                 return Err(Unfit::Unreadable(problem));
@@ -92,12 +92,12 @@ impl Found {
         scope
     }
 
-    /// Returns the CapabilityStatement in the form that the directory stores.
+    /// Returns the CapabilityStatement as the JSON text that the directory stores.
     pub(super) fn stored_statement(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.statement).map_err(Failure::other)
     }
 
-    /// Returns the SMART configuration in the form that the directory stores.
+    /// Returns the SMART configuration as the JSON text that the directory stores.
     pub(super) fn stored(&self) -> Result<String, Failure> {
         serde_json::to_string(&self.configuration).map_err(Failure::other)
     }

@@ -94,7 +94,8 @@ enum Signed {
 }
 
 impl Signed {
-    /// Returns the purpose of the ES256 keys. `None` for access tokens, which have RSA keys.
+    /// Returns the purpose under which the store keeps the ES256 keys for these objects. `None` for access tokens,
+    /// which RSA keys sign.
     fn purpose(self) -> Option<KeyPurpose> {
         match self {
             Signed::AccessToken => None,
@@ -181,8 +182,8 @@ fn rotate(data: &Path, of: Signed, discard: bool, as_json: bool) -> Result<(), F
         None
     };
     let store = open(data)?;
-    // If all keys for access tokens were discarded, `open` makes a new one. It has signed nothing yet, so it is not
-    // replaced.
+    // If all keys for access tokens were discarded, `open` has made a new one. `is_new` then returns `true`. The new
+    // key is not replaced, because it has signed nothing yet.
     let signs = names(&key_set(&store, Signed::AccessToken)?).into_iter().next();
     let is_new = |keys: &DiscardedKeys| signs.is_some_and(|kid| !keys.kept.contains(&kid));
     match of.purpose() {

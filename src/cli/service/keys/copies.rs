@@ -65,7 +65,7 @@ pub(super) struct ForgetArgs {
     json: bool,
 }
 
-/// Writes a copy of `keys.sqlite` and registers it. A registered copy is written again.
+/// Writes a copy of `keys.sqlite` and registers it. If the copy is registered already, overwrites it.
 pub(super) fn copy(arguments: CopyArgs) -> Result<(), Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     if lake.kind() != Kind::Sealed {
@@ -109,7 +109,7 @@ pub(super) fn list(arguments: CopiesArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes a copy off the list. The file stays.
+/// Removes a copy from the list of registered copies. Does not delete the file of the copy.
 pub(super) fn forget(arguments: ForgetArgs) -> Result<(), Failure> {
     let copies = registered(&arguments.data)?;
     let absolute = std::path::absolute(&arguments.copy).map_err(Failure::other)?;

@@ -176,7 +176,8 @@ fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
 }
 
-/// Returns the files that the receipt lists as replaced or removed, but that exist in the folder.
+/// Returns the paths of files and attachments that the receipt lists as replaced or removed, but that exist in the data
+/// folder. Ignores paths that contain `..`.
 fn files_back(data: &Path, claims: &Value) -> Vec<String> {
     let files = claims["files"].as_array().into_iter().flatten();
     let attachments = claims["attachments"].as_array().into_iter().flatten();

@@ -31,7 +31,8 @@ pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
 pub(in crate::cli) fn stop() -> Result<impl Future<Output = ()>, Failure> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
-            // If no handler can be installed, Ctrl-C ends the process directly.
+            // No handler could be installed, so Ctrl-C ends the process directly. Wait for ever, because this future
+            // must not stop the server.
             std::future::pending::<()>().await;
         }
     })

@@ -39,8 +39,8 @@ pub(super) struct Args {
     files: Vec<PathBuf>,
 }
 
-/// Loads the files and prints what was loaded. A loaded code system is not replaced if the new file has only a part of
-/// it. For such a code system, prints a warning.
+/// Loads the files and prints what was loaded. An excerpt of a code system does not replace a complete one that was
+/// loaded before. Prints a warning for each such excerpt.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     let loaded = load::load(&arguments.files, arguments.version.as_deref()).map_err(failure)?;
     let shrink = if arguments.replace {
