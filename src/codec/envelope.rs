@@ -29,8 +29,8 @@ pub(super) fn seal(lake: &Lake, plan: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Returns the encoded plan of an envelope that this lake has signed. Apart from the magic number and the length,
-/// nothing is checked before the signature.
+/// Returns the encoded plan of an envelope that this lake has signed. Checks the magic number and the length, then the
+/// signature, and only then the version.
 pub(super) fn open(lake: &Lake, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     if bytes.len() < HEAD + SIGNATURE || !bytes.starts_with(MAGIC) {
         return Err(CodecError::Altered);

@@ -13,17 +13,18 @@ pub enum CodecError {
     /// The bytes have no valid signature of this lake.
     #[error("this is no plan of this lake, or it was altered")]
     Altered,
-    /// The bytes have another version of the format than this program reads: first their version, then the version that
-    /// this program reads.
+    /// This program does not read the bytes' version of the format. The first number is the version of the bytes, the
+    /// second is the version that this program reads.
     #[error("the plan has format {0}; this program reads format {1}")]
     Version(u8, u8),
-    /// The plan has an operator or a function that cannot be encoded.
+    /// The plan has an operator or a function that cannot be encoded, or that the decoder does not know. The text names
+    /// it.
     #[error("{0} cannot be written as a part of a plan")]
     Operator(String),
-    /// The plan is nested too deeply: it could not be decoded.
+    /// The plan is nested so deeply that the decoder would refuse it. So the plan is not encoded.
     #[error("the plan is nested too deeply to be written")]
     Deep,
-    /// A part of the plan has a form that this program does not know.
+    /// A part of the plan has a form that this program does not know. The text says which part.
     #[error("{0} of the plan is of another form")]
     Form(&'static str),
     /// A part of a search cannot be encoded or decoded.

@@ -38,12 +38,12 @@ pub(super) fn write(travel: &Travel, expression: &Expr) -> Result<Base64, CodecE
     }
     let written = written.map_err(|_| CodecError::Form(EXPRESSION))?;
     let bytes = written.encode_to_vec();
-    // The decoder refuses deeper nesting, so try it here.
+    // The decoder refuses bytes that are nested too deeply. So decode the bytes once here, to return this error now.
     LogicalExprNode::decode(bytes.as_slice()).map_err(|_| CodecError::Deep)?;
     Ok(Base64::of(&bytes))
 }
 
-/// Decodes an expression over the columns of a table.
+/// Decodes an expression over the columns of `table`. `table` is `None` for an expression over the columns of a view.
 pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable>) -> Result<Expr, CodecError> {
     let codec = Functions {
         travel: travel.clone(),
@@ -54,7 +54,8 @@ pub(super) fn read(travel: &Travel, written: &Base64, table: Option<&ScopedTable
     parse_expr(&node, &context, &codec).map_err(|_| travel.failed().unwrap_or(CodecError::Form(EXPRESSION)))
 }
 
-/// Encodes a function of this project. Returns `None` for a function of DataFusion, because its name identifies it.
+/// Encodes a function of this project. Returns `None` for a function of DataFusion, because DataFusion encodes it by
+/// its name.
 pub(super) fn write_function(travel: &Travel, function: &ScalarUDF) -> Result<Option<Vec<u8>>, CodecError> {
     let form = if let Some(predicate) = carried(function) {
         predicate_form(travel, predicate)?
@@ -81,7 +82,8 @@ fn predicate_form(travel: &Travel, predicate: &Arc<dyn Predicate>) -> Result<Fun
     }
 }
 
-/// Decodes a function of this project. `table` is the table that a search condition refers to.
+/// Decodes a function of this project. A search condition refers to `table`, so it cannot be decoded if `table` is
+/// `None`.
 pub(super) fn read_function(
     travel: &Travel,
     bytes: &[u8],
@@ -111,7 +113,8 @@ pub(super) fn read_function(
 #[derive(Debug)]
 struct Functions {
     travel: Travel,
-    /// The table that the expressions refer to.
+    /// The table that decoded expressions refer to. `None` during encoding, and for expressions over the columns of a
+    /// view.
     table: Option<ScopedTable>,
 }
 

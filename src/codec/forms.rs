@@ -1,5 +1,5 @@
-//! The JSON forms of a plan's parts: of operators, functions, scans, tables and views. Each has what the decoder
-//! needs to rebuild the part.
+//! The JSON forms of a plan's parts: of operators, functions, scans, tables and views. From the form of a part, the
+//! decoder rebuilds the part.
 
 use std::sync::Arc;
 
@@ -54,9 +54,10 @@ pub(super) enum OperatorForm {
 pub(super) enum FunctionForm {
     /// A condition of a search.
     Asked(Value),
-    /// The condition of the `where` of one view, or of several views.
+    /// The condition that at least one of these views keeps a resource by its `where`.
     Where(Vec<ViewForm>),
-    /// The condition on resources that follows from a filter over a view's columns.
+    /// A condition on resources. It follows from a filter over a view's columns. The fields are the view and the
+    /// filter.
     Sought(ViewForm, Base64),
     /// A sort key of `_sort`.
     Key(Value),
@@ -83,11 +84,12 @@ pub(super) struct ScanForm {
     pub(super) limit: Option<usize>,
     pub(super) parts: usize,
     pub(super) within_groups: bool,
-    /// Whether the scan knows the dynamic filter or the first key of the sort above it.
+    /// Whether the encoded scan knew the sort above it: its dynamic filter or its first key. If so, the decoder runs
+    /// the optimizer rules that tell the decoded scan about the sort.
     pub(super) is_told: bool,
 }
 
-/// The place of the number that orders a row, as in [`crate::lake::scan::Reach`].
+/// The JSON form of a [`crate::lake::scan::Reach`]: the place of the number by which a row is sorted.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ReachForm {
     In(Arc<str>),
@@ -95,7 +97,8 @@ pub(super) enum ReachForm {
     Unknown(Arc<str>),
 }
 
-/// A span of a table: the file and the row of its beginning and of its end. `None` means no limit on this side.
+/// A span of a table: the file and row number of its first row, and of the first row after it. `None` means that the
+/// span begins or ends with the table.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SpanForm(Option<(u64, u32)>, Option<(u64, u32)>);
 
@@ -136,7 +139,7 @@ pub(super) struct CallForm {
     guarded: bool,
 }
 
-/// Bytes within JSON.
+/// Bytes as a Base64 string, so that they can be a part of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Base64(String);

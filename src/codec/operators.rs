@@ -100,8 +100,8 @@ impl Travel {
         })
     }
 
-    /// Rebuilds a semi-join. The first input is the left side. Its scan has the filter, which receives the ids. The
-    /// other inputs find the ids.
+    /// Rebuilds a semi-join from its inputs. The first input is the left side. The other inputs find the ids. `filter`
+    /// is the number of the dynamic filter that receives the ids. The scan of the left side has this filter.
     fn semi_join(
         &self,
         label: String,

@@ -54,7 +54,8 @@ impl PlanCodec {
         let travel = Travel::new(&self.0);
         let bytes = physical_plan_to_bytes_with_extension_codec(plan, &travel);
         let bytes = bytes.map_err(|error| travel.failed().unwrap_or(error.into()))?;
-        // The decoder refuses deeper nesting, so try it here.
+        // The decoder refuses bytes that are nested too deeply. So decode the bytes once here, to return this error
+        // now.
         PhysicalPlanNode::decode(bytes.as_ref()).map_err(|_| CodecError::Deep)?;
         Ok(envelope::seal(&self.0.lake, &bytes))
     }
@@ -68,8 +69,8 @@ impl PlanCodec {
         if !travel.is_told() {
             return Ok(plan);
         }
-        // The bytes do not contain what a scan knows of the sort above it. So run the two optimizer rules again: they
-        // tell the scan the first key, the limit and the dynamic filter.
+        // A scan of the encoded plan knew the sort above it, but the bytes do not contain this knowledge. So run the
+        // two optimizer rules again. They tell the scan the first key, the limit and the dynamic filter of the sort.
         let options = self.0.state.config_options();
         let plan = PushDownTopK.optimize(plan, options)?;
         Ok(FilterPushdown::new_post_optimization().optimize(plan, options)?)
@@ -87,8 +88,8 @@ impl fmt::Debug for PlanCodec {
     }
 }
 
-/// Removes semi-joins whose ids were known when the plan was made. The filters of their left sides already have the
-/// ids.
+/// Removes each semi-join whose ids were known when its left side was planned, and keeps the left side. The filters of
+/// the left side already contain the ids.
 fn without_settled(plan: Arc<dyn ExecutionPlan>) -> PlanResult<Arc<dyn ExecutionPlan>> {
     let without = plan.transform_down(|plan| {
         let mut rows = plan;

@@ -1,4 +1,5 @@
-//! The state of one conversion of a plan: the data that its parts need, and the first error.
+//! The state of one conversion: of the encoding or the decoding of one plan. It has the objects that the plan's parts
+//! need, and the first error.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use crate::plan::DynamicFilters;
 use crate::search::Engine;
 use crate::terminology::Terminology;
 
-/// The data that all conversions of a codec share.
+/// The lake, the search engine and the other objects that all conversions of a codec share.
 pub(super) struct Known {
     pub(super) lake: Lake,
     pub(super) engine: Arc<Engine>,
@@ -23,16 +24,18 @@ pub(super) struct Known {
     pub(super) context: Arc<TaskContext>,
 }
 
-/// The state of one conversion of a plan, in either direction. Clones share it.
+/// The state of one conversion of a plan, which is an encoding or a decoding. Clones share it.
 #[derive(Clone)]
 pub(super) struct Travel(Arc<Way>);
 
 struct Way {
     codec: Arc<Known>,
     filters: DynamicFilters,
-    /// The error that stopped the conversion. It is kept here, because DataFusion's errors would keep only its text.
+    /// The first error of the conversion. It is kept here, because the error that DataFusion returns would keep only
+    /// its text.
     failed: Mutex<Option<CodecError>>,
-    /// Whether a decoded scan must be told about the sort above it.
+    /// Whether at least one encoded scan knew the sort above it. If so, optimizer rules must tell the decoded scan
+    /// about the sort.
     is_told: AtomicBool,
 }
 
@@ -70,7 +73,7 @@ impl Travel {
         &self.0.filters
     }
 
-    /// Records that a decoded scan must be told about the sort above it.
+    /// Records that optimizer rules must tell a decoded scan about the sort above it.
     pub(super) fn note_told(&self) {
         self.0.is_told.store(true, Ordering::Relaxed);
     }
