@@ -15,8 +15,9 @@ use std::sync::Arc;
 /// The version of the format in `LAYOUT.md`. The footer of every data file states it. The catalog states it, too,
 /// unless one of the versions below applies.
 pub const LAYOUT_VERSION: u32 = 1;
-/// The version in the catalog from the first stored attachment on. A program that knows only version 1 would take an
-/// attachment for a file that an interrupted writer left. Data files keep version 1.
+/// The version in the catalog after the first attachment was stored. A program that knows only version 1 would take an
+/// attachment for a file that an interrupted writer left, and move it aside. So it must refuse the lake. Data files
+/// keep version 1.
 pub const ATTACHMENTS_LAYOUT_VERSION: u32 = 2;
 /// The version in the catalog of a sealed lake, with or without attachments. It applies from the creation of the lake
 /// on. Data files keep version 1.
@@ -63,8 +64,8 @@ pub enum LayoutError {
         /// The refused type.
         found: String,
     },
-    /// The stored rows do not form a tree: a parent is missing, an id or a place is taken twice, or a list has not
-    /// exactly one item column.
+    /// The stored rows do not form a tree. For example, a parent is missing, an id or a place is taken twice, or a list
+    /// has not exactly one item column.
     #[error("the catalog's column {id} of {resource} does not fit into the table")]
     Row {
         /// The table's resource type.
@@ -331,8 +332,8 @@ impl Adoption {
         Ok(DataType::Struct(Fields::from(fields?)))
     }
 
-    /// Returns the column with this `order` among `siblings`, and adds it if it is missing. Refuses a column whose
-    /// name or type differs from the existing column.
+    /// Returns the column with this `order` among `siblings`. If there is none, adds a column for `field`. If there is
+    /// one, but `field` has another name or type, refuses `field`.
     fn column<'c>(
         &mut self,
         siblings: &'c mut Vec<Column>,

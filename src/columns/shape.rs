@@ -97,7 +97,7 @@ impl ColumnType {
         }
     }
 
-    /// Returns the column type with this DuckLake name.
+    /// Returns the column type with this DuckLake name. `None` if the engine does not use this type.
     pub fn parse(name: &str) -> Option<ColumnType> {
         use ColumnType::*;
         [Varchar, Boolean, Int32, Int64, Decimal, TimestampTz, Blob, Struct, List]
@@ -147,7 +147,7 @@ pub(crate) fn timestamp() -> DataType {
 /// A column of a slot: the element itself or one of its companions.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotColumn<'a> {
-    /// The slot.
+    /// The slot to which the column belongs.
     pub slot: &'a Slot,
     /// The type of the values. For a repeating slot, the type of the list's items.
     pub column_type: ColumnType,

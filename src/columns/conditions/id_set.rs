@@ -1,7 +1,7 @@
 //! Sets of resource ids, compact enough for millions of ids.
 //!
-//! Most ids have the canonical form of a UUID. Each of these takes 16 bytes. Membership is exact: the set compares
-//! ids, not only their hashes.
+//! Most ids have the canonical form of a UUID. Such an id takes 16 bytes. Membership is exact: the set compares ids,
+//! not only their hashes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,12 +13,13 @@ use siphasher::sip::SipHasher13;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-/// A set of resource ids, usually of one resource type. Ids are compared exactly, upper and lower case included.
+/// A set of resource ids, usually of one resource type. Ids that differ only in upper and lower case are different ids.
 #[derive(Clone, Default)]
 pub struct IdSet {
     uuids: FxHashSet<u128>,
     others: FxHashSet<Box<str>>,
-    /// The ids with their hashes, which indexes and bloom filters need. Computed at the first request.
+    /// The ids with their hashes. The first call of `hashed` computes them, because only lookups in id indexes
+    /// and bloom filters need them.
     hashed: OnceLock<Arc<[HashedId]>>,
 }
 
@@ -128,7 +129,7 @@ impl PartialEq for IdSet {
 
 impl Eq for IdSet {}
 
-/// Ids are contents of records, so the debug output shows only how many there are.
+/// Ids are contents of records, so the debug output shows only the number of ids.
 impl fmt::Debug for IdSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IdSet({})", self.len())

@@ -39,8 +39,8 @@ pub enum LeafTest {
     In(Arc<IdSet>),
 }
 
-/// The maximum number of combinations of a condition that the scan decides on dictionary codes. Each combination
-/// takes one bit of a 64-bit word.
+/// The scan decides a condition on dictionary codes only if the condition has at most this many combinations. Each
+/// combination takes one bit of a 64-bit word.
 pub(crate) const MAX_ALTERNATIVES: usize = 64;
 
 impl ItemMatch {
@@ -49,8 +49,8 @@ impl ItemMatch {
         self.leaves.iter().map(|leaf| leaf.to_string()).collect()
     }
 
-    /// Returns the only ids that matching rows can have, if the condition tests nothing but the `id` column, in one
-    /// combination with a set of ids. `None` for any other condition.
+    /// Returns the set of ids if the condition is `id in (...)`: one combination whose only test is [`LeafTest::In`] on
+    /// the column `id`. Matching rows have no other ids. `None` for any other condition.
     pub(crate) fn ids(&self) -> Option<&IdSet> {
         match (self.leaves.as_slice(), self.any_of.as_slice()) {
             ([leaf], [tests]) if &**leaf == "id" => tests.iter().find_map(|test| match test {
@@ -61,8 +61,8 @@ impl ItemMatch {
         }
     }
 
-    /// Returns the combinations in which a value of a leaf passes the leaf's test, as a bit mask: bit `i` is set for
-    /// `any_of[i]`. `leaf` is an index into `leaves`, and `None` means that the leaf has no value. Only the first
+    /// Returns a bit mask of combinations: bit `i` is set if `value` passes the test that `any_of[i]` has for this
+    /// leaf. `leaf` is an index into `leaves`. If `value` is `None`, the leaf has no value. Only the first
     /// [`MAX_ALTERNATIVES`] combinations have a bit.
     pub(crate) fn allowed(&self, leaf: usize, value: Option<&[u8]>) -> u64 {
         let fits = |tests: &Vec<LeafTest>| match (tests.get(leaf), value) {
@@ -139,7 +139,8 @@ impl ItemMatch {
     }
 }
 
-/// The structs at a path of a batch, each with the index of the row that contains it.
+/// The items of a batch: the structs at one path, or the rows themselves. `rows` has the index of the row for each
+/// item.
 struct Items {
     names: Vec<String>,
     columns: Vec<ArrayRef>,

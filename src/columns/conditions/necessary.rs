@@ -9,23 +9,24 @@ use super::prune::Prune;
 /// evaluating the caller's condition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Necessary {
-    /// A condition that statistics can refute.
+    /// A condition that the scan can refute by statistics: it skips row groups and pages in which no row can meet it.
     pub prune: Prune,
-    /// Conditions that dictionary codes decide exactly. All of them must hold.
+    /// Conditions that the scan decides exactly, usually on dictionary codes. A row must meet all of them.
     pub items: Vec<ItemMatch>,
-    /// Lists of alternatives, which dictionary codes decide exactly. One alternative of each list must hold.
+    /// Lists of alternatives that the scan decides exactly, usually on dictionary codes. A row must meet at least one
+    /// alternative of each list.
     pub either: Vec<Vec<Alternative>>,
     /// Whether `items` and `either` together are equivalent to the caller's condition. If so, the caller's condition
     /// need not be evaluated on rows that meet them.
     pub exact: bool,
 }
 
-/// One of several exact conditions.
+/// One of several conditions that the scan decides exactly. A row must meet at least one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alternative {
-    /// The condition.
+    /// The condition, which tests leaves of one item.
     pub condition: ItemMatch,
-    /// The owners of all rows that meet the condition, if known. The scan skips row groups without rows of these
-    /// owners.
+    /// The owners of all rows that meet the condition, if known. The scan does not check the condition in row groups
+    /// without rows of these owners.
     pub owners: Option<Arc<[i64]>>,
 }

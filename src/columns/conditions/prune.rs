@@ -5,14 +5,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A necessary condition on a row. Leaves are dotted paths without list markers. If a leaf repeats, one matching
-/// value is enough. A file without the column of a leaf has no value of that leaf.
+/// A necessary condition on a row. Leaves are dotted paths without list markers. If a leaf repeats, one matching value
+/// is enough. If a file has no column for a leaf, no row of the file meets a condition on this leaf.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Prune {
     /// Nothing is known, so every row is kept.
     #[default]
     Keep,
-    /// No row can match.
+    /// No row can match, so every row is skipped.
     Nothing,
     /// All of these conditions must hold.
     And(Vec<Prune>),
@@ -20,23 +20,23 @@ pub enum Prune {
     Or(Vec<Prune>),
     /// A text leaf has one of these values.
     Text {
-        /// The leaf.
+        /// The dotted path of the leaf.
         leaf: Arc<str>,
-        /// The values.
+        /// The texts. The leaf has at least one of them.
         any_of: Vec<Arc<str>>,
     },
     /// A leaf of type Boolean has this value.
     Flag {
-        /// The leaf.
+        /// The dotted path of the leaf.
         leaf: Arc<str>,
-        /// The value.
+        /// The value that the leaf has.
         is: bool,
     },
-    /// A leaf of type int32, int64, timestamp or decimal has a value in a closed range. The bounds have the leaf's
-    /// own unit: microseconds for times, 10^-18 for `__number`. A decimal that does not fit into `__number` counts as
-    /// in the range.
+    /// A leaf of type int32, int64, timestamp or decimal has a value in a closed range. The bounds have the leaf's own
+    /// unit: microseconds for times, 10^-18 for `__number`. A decimal that does not fit into `__number` may be in the
+    /// range, so its row is kept.
     Range {
-        /// The leaf.
+        /// The dotted path of the leaf.
         leaf: Arc<str>,
         /// The minimum value, if there is one.
         from: Option<i128>,
@@ -45,7 +45,7 @@ pub enum Prune {
     },
     /// The leaf has a value.
     Present {
-        /// The leaf.
+        /// The dotted path of the leaf.
         leaf: Arc<str>,
     },
 }

@@ -43,8 +43,8 @@ impl Tape {
         self.nodes.clear();
     }
 
-    /// Checks all of `text` and appends its nodes. Returns the index of the value, for [`value`](Self::value). On an
-    /// error, the tape keeps only the nodes that it had before.
+    /// Checks all of `text` and appends its nodes. Returns the index of the node of its value, which the caller passes
+    /// to [`value`](Self::value). On an error, the tape keeps only the nodes that it had before.
     pub fn append(&mut self, text: &str) -> Result<u32, JsonError> {
         let place = self.nodes.len();
         let mut read = || {
@@ -85,8 +85,8 @@ impl Tape {
     }
 }
 
-/// Returns the text as a string, if it is valid UTF-8 and shorter than `u32::MAX` bytes. The tape stores positions as
-/// `u32`.
+/// Returns the text as a string. Fails if it is not valid UTF-8, or if it has `u32::MAX` bytes or more, because the
+/// tape stores positions as `u32`.
 pub(super) fn check_utf8(text: &[u8]) -> Result<&str, JsonError> {
     if text.len() >= u32::MAX as usize {
         return Err(JsonError {
@@ -106,7 +106,8 @@ pub(super) trait Sink {
     fn leaf(&mut self, kind: Kind, start: usize, end: usize);
     /// Receives the start of an array or object at the cursor. `depth` is the number of arrays and objects around it.
     fn open(&mut self, depth: usize, object: bool, cursor: &Cursor<'_>);
-    /// Receives the end of an array or object, just before the cursor. `depth` is the same as at its start.
+    /// Receives the end of an array or object. The cursor is just after the closing bracket. `depth` is the same as at
+    /// the start of the array or object.
     fn close(&mut self, depth: usize, cursor: &Cursor<'_>);
 }
 
@@ -188,7 +189,7 @@ pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize)
     // an object, and 0 for an array.
     let mut objects = 0u128;
     loop {
-        // A value must follow here.
+        // At this point of the loop, the text must continue with a value.
         let byte = cursor.token()?;
         if byte == b'{' || byte == b'[' {
             if depth == MAX_DEPTH {
@@ -214,7 +215,7 @@ pub(super) fn value<S: Sink>(cursor: &mut Cursor<'_>, sink: &mut S, base: usize)
             let kind = cursor.scalar(byte)?;
             sink.leaf(kind, start, cursor.at);
         }
-        // After a value: closes containers until another value must follow.
+        // A value has ended. Close each container that ends here, until another value must follow.
         loop {
             if depth == base {
                 return Ok(());

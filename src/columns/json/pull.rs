@@ -9,16 +9,17 @@ use super::select::{Choice, NONE, Property, Selection, Take};
 use super::text::unescape;
 use super::value::{Kind, Node, Value};
 
-/// The number of an object's known properties that are checked for duplicates. Known properties after these are not
-/// checked.
+/// The number of known properties of an object type that are checked for duplicates. Properties with a higher index are
+/// not checked.
 const TOLD: usize = 512;
 
 /// The result of [`Tape::choose`].
 #[derive(Clone, Copy, Debug)]
 pub enum Chosen<'t> {
-    /// The text is not an object, or there is no selection for the value of its tag property.
+    /// The text is not an object, or the object's tag property is missing or has a value without a selection.
     Nothing,
-    /// The text is an object: the index of its selection in the [`Choice`], and the object with its wanted parts.
+    /// The text is an object with a selection. The fields are the index of the selection in the [`Choice`], and the
+    /// object with its wanted parts.
     Selected(usize, Value<'t>),
     /// An object has a known but unwanted property twice, or has the tag property twice. The caller must parse the
     /// whole text to handle the duplicate.
@@ -89,8 +90,8 @@ struct Tags<'c, 't> {
 }
 
 impl Tags<'_, '_> {
-    /// Returns the kind, start and end of the tag property's next value. An array has the kind of an object here.
-    /// `None` at the object's end.
+    /// Returns the kind, start and end of the tag property's next value. [`Kind::Object`] stands for an array, too,
+    /// because only strings can name a selection. `None` at the object's end.
     fn next(&mut self) -> Result<Option<(Kind, usize, usize)>, JsonError> {
         let cursor = &mut *self.cursor;
         loop {
@@ -136,7 +137,7 @@ struct Puller<'p> {
     cursor: Cursor<'p>,
     nodes: Nodes<'p>,
     selection: &'p mut Selection,
-    /// Whether an object had a skipped known property twice.
+    /// Whether an object had the same known but unwanted property twice.
     twice: bool,
 }
 
@@ -193,8 +194,8 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// Checks the value of an unwanted property. If the property's cached value follows again, skips it without a
-    /// check.
+    /// Checks the value of an unwanted property and makes no node for it. If the bytes equal the property's cached
+    /// value, skips them without a check.
     #[inline(always)]
     fn skip(&mut self, object: u16, place: u16, depth: usize) -> Result<(), JsonError> {
         let byte = self.cursor.token()?;
@@ -216,8 +217,9 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// Reads the name and the colon at the cursor. Returns the index of the property and the position of its name.
-    /// The index is [`NONE`] if the property is unknown. Tries the property `expected` first.
+    /// Reads the name and the colon at the cursor. Returns the index of the property, or [`NONE`] for an unknown
+    /// property, and the position of its name. Compares the name with the property `expected` first. If it differs,
+    /// looks it up and caches the result as the successor of the property `before`.
     #[inline(always)]
     fn name(&mut self, object: u16, byte: u8, expected: u16, before: u16) -> Result<(u16, Name), JsonError> {
         let object = &mut self.selection.objects[usize::from(object)];
@@ -275,8 +277,8 @@ impl Puller<'_> {
         Ok(())
     }
 
-    /// Reads one item of an array, or a value that is not an array. Keeps no contents of a nested array, nor of an
-    /// object from which only a scalar is wanted.
+    /// Reads one item of an array, or a value that is not an array. For a nested array, and for an object from which
+    /// only a scalar is wanted, makes one clipped node without contents.
     fn item(&mut self, take: Take, depth: usize) -> Result<(), JsonError> {
         let byte = self.cursor.token()?;
         let start = self.cursor.at;

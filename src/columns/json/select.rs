@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// Stands for no property.
+/// The index that stands for no property. Functions return it for an unknown name.
 pub(super) const NONE: u16 = u16::MAX;
 
 /// What the reader does with a property's value.
@@ -10,7 +10,7 @@ pub(super) const NONE: u16 = u16::MAX;
 pub enum Take {
     /// Checks the value and drops it.
     Skip,
-    /// Keeps a scalar or an array of scalars. For an object, keeps a node without its properties.
+    /// Keeps a scalar or an array of scalars. For an object or a nested array, keeps one node without contents.
     Scalar,
     /// Keeps the whole value.
     Whole,
@@ -33,7 +33,8 @@ pub struct Selection {
 pub(super) struct Object {
     pub(super) properties: Vec<Property>,
     by_name: FxHashMap<&'static str, u16>,
-    /// The index of the first property of the previous object.
+    /// The index of the property that came first in the previous object. A reader expects it first in the next object,
+    /// too.
     pub(super) first: u16,
 }
 
@@ -42,12 +43,14 @@ pub(super) struct Property {
     /// The name in quotes with its colon, as in a text without white space.
     quoted: Box<str>,
     pub(super) take: Take,
-    /// The index of the property that followed this one in the previous object.
+    /// The index of the property that followed this one in the previous object. A reader expects it after this one in
+    /// the next object, too.
     pub(super) next: u16,
     pub(super) skipped: Skipped,
 }
 
-/// The last skipped array or object of a property. If the same bytes follow again, they need no check.
+/// The last skipped array or object of a property. If the same bytes follow in a later text, at this depth or at a
+/// lower one, they need no check.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skipped {
     bytes: Vec<u8>,
@@ -115,8 +118,8 @@ impl Object {
         }
     }
 
-    /// Returns the property with this name and caches it as the successor of `before`. Returns [`NONE`] for an
-    /// unknown name.
+    /// Returns the index of the property with this name, and caches it as the successor of the property `before`. If
+    /// `before` is [`NONE`], caches it as the first property. Returns [`NONE`] for an unknown name.
     #[cold]
     pub(super) fn find(&mut self, name: &str, before: u16) -> u16 {
         let Some(place) = self.by_name.get(name) else {
@@ -138,7 +141,7 @@ impl Property {
     }
 }
 
-/// Several selections, one for each type of object. The string in an object's property `tag` says which type it is.
+/// Several selections, one for each type of object. The property `tag` of an object contains the name of its type.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub(super) tag: &'static str,
@@ -146,7 +149,8 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Returns a choice of these selections. Each comes with the value that the tag property must have.
+    /// Returns a choice of these selections. An object is read with the selection whose string equals the object's tag
+    /// property.
     pub fn new(tag: &'static str, selections: impl IntoIterator<Item = (&'static str, Selection)>) -> Choice {
         let mut selections: Vec<_> = selections.into_iter().collect();
         for (_, selection) in &mut selections {

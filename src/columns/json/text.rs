@@ -1,16 +1,16 @@
-//! Functions on JSON strings: they find the end, check the escapes and unescape.
+//! Functions on JSON strings: they find the end of a string, check its escapes, and replace the escapes by characters.
 
 use super::error::{JsonError, Reason};
 
 const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 
-/// Returns the first position from `at` on with a quote, a backslash or a control character. Returns the text's
-/// length if there is none.
+/// Returns the first position from `at` on with a quote, a backslash or a control character. Returns the text's length
+/// if there is none.
 ///
 /// Tests eight bytes at a time. The subtractions set the high bit of each byte that is a quote or a backslash (zero
-/// after the XOR) or is below 32. They may set the high bit of another byte only if a lower byte matches, by a
-/// borrow. So the lowest set bit is exact.
+/// after the XOR) or is below 32. Such a byte borrows from the next higher byte, so the high bit of a byte above it may
+/// be set by mistake. The lowest set bit is always correct, and only this bit is used.
 #[inline(always)]
 pub(super) fn string_end(text: &[u8], mut at: usize) -> usize {
     while let Some(chunk) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -49,7 +49,8 @@ pub(super) fn check_escapes(text: &[u8], start: usize, end: usize) -> Result<(),
     Ok(())
 }
 
-/// Returns the text of a string, given the part between its quotes. The parser has checked its escapes.
+/// Returns the text of a string, with its escapes replaced. `text` is the part between the quotes. The parser has
+/// checked its escapes.
 pub(super) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

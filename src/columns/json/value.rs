@@ -20,7 +20,7 @@ pub enum Kind {
     Escaped,
     /// An array.
     Array,
-    /// An object. Its keys and values follow each other on the tape.
+    /// An object. On the tape, the node of each property's name is followed by the nodes of its value.
     Object,
 }
 
@@ -32,9 +32,11 @@ pub(super) struct Node {
     /// The index of the first node after this one and after everything inside it.
     next: u32,
     kind: Kind,
-    /// Whether there is no white space inside, except in strings.
+    /// Whether the value has no white space except in strings. `false` if `clipped` is `true`, because the skipped part
+    /// may have white space.
     compact: bool,
-    /// Whether a part of the value is not on the tape.
+    /// Whether the parser skipped a known property of this object, or all contents of this array or object. The skipped
+    /// part is not on the tape.
     clipped: bool,
 }
 
@@ -136,12 +138,13 @@ impl<'t> Value<'t> {
         self.at..self.node().next
     }
 
-    /// Whether [`raw`](Value::raw) has no white space between tokens.
+    /// Whether [`raw`](Value::raw) has no white space between tokens. Always `false` for a clipped value.
     pub fn is_compact(&self) -> bool {
         self.node().compact
     }
 
-    /// Whether unwanted parts of this array or object are not on the tape. [`raw`](Value::raw) still has them.
+    /// Whether the parser skipped known properties of this object, or all contents of this array or object. They are
+    /// not on the tape, but [`raw`](Value::raw) still has them. Unknown properties do not count.
     pub fn is_clipped(&self) -> bool {
         self.node().clipped
     }
@@ -190,7 +193,8 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// Whether the text of the node before `node` is `token`. `node` is an index on the tape of this value.
+    /// Whether the text of the node before `node` is `token`. If `node` is a property's value, the node before it is
+    /// the property's name. `node` is an index on the tape of this value.
     pub(super) fn follows(&self, node: u32, token: &str) -> bool {
         let before = node.checked_sub(1).and_then(|at| self.nodes.get(at as usize));
         let text = before.and_then(|before| self.text.get(before.start as usize..before.end as usize));
@@ -256,7 +260,7 @@ impl std::fmt::Debug for Value<'_> {
 pub struct Key<'t>(Value<'t>);
 
 impl<'t> Key<'t> {
-    /// Returns the name between its quotes, as written. Only rare names contain escapes.
+    /// Returns the name between its quotes, as written. An escape in it is not replaced.
     #[inline(always)]
     pub fn raw(&self) -> &'t str {
         self.0.inner()

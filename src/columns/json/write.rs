@@ -1,4 +1,4 @@
-//! Writes a value without white space. Each token stays as it was, except for edits.
+//! Writes a value without white space between tokens. The text of each token is unchanged, except for edits.
 
 use super::value::{Kind, Value};
 use std::cell::OnceCell;
@@ -25,8 +25,8 @@ struct Edit {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Replaces the value. An empty text removes the value and, for a property, its name. The last replacement
-    /// counts.
+    /// Writes the edit's text in place of the value. If the text is empty, removes the value and, for a property, its
+    /// name. If a node has several such edits, the last one applies.
     Instead,
     /// Writes a property after an object's own properties, or an item after an array's own items.
     Append,
@@ -52,7 +52,8 @@ impl<'e> OfNode<'e> {
             .map(move |edit| self.edits.text_of(&edit))
     }
 
-    /// Writes the appended properties or items. `is_first` says that nothing precedes them in the object or array.
+    /// Writes the appended properties or items. `is_first` says that the object or array has nothing before them, so
+    /// the first one needs no comma.
     fn write_behind(self, out: &mut Vec<u8>, is_first: bool) {
         let mut is_first = is_first;
         for text in self.texts(Way::Append) {
@@ -145,7 +146,7 @@ impl Edits {
     }
 
     /// Whether an edit may write a property with this name, given in quotes, or replace the value of such a property.
-    /// The answer may also be `true` if no edit does so.
+    /// `false` is certain. `true` is not, because the name may be a part of other text.
     pub fn may_write(&self, root: Value<'_>, quoted: &str) -> bool {
         let is_value = |edit: &Edit| edit.way == Way::Instead && root.follows(edit.node, quoted);
         memchr::memmem::find(&self.text, quoted.as_bytes()).is_some() || self.edits.iter().any(is_value)
@@ -169,12 +170,12 @@ impl Edits {
     fn within(&self, nodes: Range<u32>) -> &[(u32, u32)] {
         let sorted = self.sorted();
         let rest = &sorted[sorted.partition_point(|(node, _)| *node < nodes.start)..];
-        // A linear search is enough, because a range usually has few edits or none.
+        // A linear search for the end is enough, because a range usually has few edits or none.
         let end = rest.iter().position(|(node, _)| *node >= nodes.end);
         &rest[..end.unwrap_or(rest.len())]
     }
 
-    /// Whether there are edits of a range of nodes.
+    /// Whether an edit concerns a node of this range.
     fn touch(&self, nodes: Range<u32>) -> bool {
         let sorted = self.sorted();
         let first = sorted.get(sorted.partition_point(|(node, _)| *node < nodes.start));

@@ -26,10 +26,11 @@ pub(super) struct Wanted {
     slots: Vec<Want>,
 }
 
-/// What is wanted of a slot.
+/// Which columns of a slot are wanted.
 #[derive(Clone, Debug)]
 pub(super) enum Want {
-    /// No column is wanted. But a value makes the object that contains it present.
+    /// No column of the slot is wanted. But if an object has a value for the slot, the object counts as present, so its
+    /// struct is not null.
     Nothing,
     /// The value as written, without companions.
     Value,
@@ -40,8 +41,8 @@ pub(super) enum Want {
 }
 
 impl Clip {
-    /// Returns the clip of a type to the columns of these leaves. A path that ends in `*` means all leaves below the
-    /// rest of the path. Ignores leaves that are not columns of elements.
+    /// Returns the clip that has the columns of these leaves. `name.*` stands for all leaves below `name`. Ignores
+    /// leaves that are not columns of elements.
     pub fn new(type_id: TypeId, leaves: &LeafSet) -> Clip {
         let mut names = Names::default();
         for leaf in leaves {
@@ -56,7 +57,7 @@ impl Clip {
         }
     }
 
-    /// Returns the type.
+    /// Returns the type whose columns the clip selects.
     pub fn type_id(&self) -> TypeId {
         self.type_id
     }
@@ -77,7 +78,7 @@ impl Wanted {
     }
 }
 
-/// The leaves as a tree.
+/// The names in the paths of the leaves, as a tree: `code.text` and `code.coding.system` share the node `code`.
 #[derive(Default)]
 struct Names<'a> {
     children: BTreeMap<&'a str, Names<'a>>,
@@ -91,8 +92,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Resolves these names for an object of this shape. Returns what is wanted of its slots, and its number in the
-    /// selection.
+    /// Finds the slots of `shape` that have these names, and adds the object to `selection`. Returns what is wanted of
+    /// each slot, and the number of the object in `selection`.
     fn resolve(&self, shape: &'static Shape, root: bool, selection: &mut Selection) -> (Wanted, u16) {
         let all = self.children.contains_key(EVERYTHING);
         let unnamed = if all {

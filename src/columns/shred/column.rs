@@ -1,7 +1,7 @@
 //! The column of one R4 element with its companions, and which JSON values it accepts.
 //!
 //! Invariant: if `append` returns `false`, the column has as many rows as before, at any depth. So a struct or list
-//! without a value does not change its columns, and a row without a value costs a column nothing until the column's
+//! without a value does not change its columns. Nothing is stored for a row without a value until the column gets its
 //! next value.
 
 use super::clip::Want;
@@ -23,7 +23,8 @@ pub(super) struct Context {
     pub(super) room: usize,
     /// Why the current row must be refused. `None` if there is no reason so far.
     pub(super) fault: Option<Fault>,
-    /// A tape on which the raw text of a clipped object is parsed.
+    /// A tape for reading a clipped object again. The parser skipped some properties of the object, and one of these
+    /// may have a value that makes the object present.
     pub(super) scratch: Tape,
 }
 
@@ -53,7 +54,7 @@ pub(super) enum Column {
     Text(Text),
     Boolean(Flags),
     Integer(Numbers<Int32Type>),
-    /// The text of a decimal, without the number.
+    /// The text of a decimal, without the companion that has the exact number.
     Digits(Text),
     Decimal(Text, Numbers<Decimal128Type>),
     DateTime(
@@ -68,14 +69,15 @@ pub(super) enum Column {
     List(Box<List>),
 }
 
-/// Returns the number of columns of a slot: its own column and the companions, each with its list item if the slot
-/// repeats. Columns inside a struct are not counted.
+/// Returns the number of columns of a slot: its own column and the companions. If the slot repeats, each of these is a
+/// list and counts twice, because its item counts too. Columns inside a struct are not counted.
 pub(super) fn size(slot: &Slot) -> usize {
     slot.part.columns().len() * if slot.many { 2 } else { 1 }
 }
 
 impl Column {
-    /// Returns an empty column for what is wanted of a slot.
+    /// Returns an empty column for a slot. `want` decides whether it has companions and, for a struct, which columns
+    /// the struct may get.
     pub(super) fn new(slot: &Slot, want: &Want) -> Column {
         let plain = matches!(want, Want::Value);
         let one = match slot.part {

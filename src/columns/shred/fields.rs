@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// Stands for a missing child or slot.
+/// The index that stands for "no child".
 const NONE: u16 = u16::MAX;
 
 /// The columns of one struct, in the order in which they were added.
@@ -21,7 +21,7 @@ const NONE: u16 = u16::MAX;
 pub(super) struct Struct {
     shape: &'static Shape,
     root: bool,
-    /// The wanted parts. `None` means all.
+    /// The wanted slots. `None` means that all slots are wanted.
     clip: Option<Arc<Wanted>>,
     children: Vec<Child>,
     /// For each slot, the index of its child, or [`NONE`].
@@ -70,8 +70,8 @@ impl Struct {
         any
     }
 
-    /// Stores the properties of `object` in row `at`. Returns whether R4 defines a value in the object, stored or
-    /// not.
+    /// Stores the properties of `object` in row `at`. Returns whether R4 defines any value in the object. This includes
+    /// values that get no column.
     pub(super) fn append_children(&mut self, at: usize, object: Value<'_>, cx: &mut Context) -> bool {
         let mut any = false;
         let mut before = NONE;
@@ -108,15 +108,16 @@ impl Struct {
         any || (object.is_clipped() && !self.root && presence::of_text(self.shape, object.raw(), &mut cx.scratch))
     }
 
-    /// Whether the value of a property without a column makes its object present.
+    /// Whether R4 defines a value in this property, which gets no column here. If so, the object that contains the
+    /// property counts as present.
     fn is_value(&self, key: Key<'_>, value: Value<'_>) -> bool {
         let slot = self.shape.find(&key.name());
         slot.is_some_and(|slot| presence::of_slot(&self.shape.slots()[usize::from(slot)], value))
     }
 
     /// Returns the child of a property and caches it as the successor of `before`. `None` if R4 does not define the
-    /// property, if the property gets no column here, or if its columns would exceed the allowed number. In the last
-    /// case, sets `cx.fault`.
+    /// property, if the property gets no column (the root's `id`, or a slot that is not wanted), or if its columns
+    /// would exceed the allowed number. In the last case, sets `cx.fault`.
     #[cold]
     fn find(&mut self, key: Key<'_>, before: u16, cx: &mut Context) -> Option<u16> {
         let name = key.name();
@@ -177,7 +178,7 @@ impl Struct {
         }
     }
 
-    /// Creates the columns of `fields` in advance.
+    /// Creates the columns of `fields` before any row has a value for them. Ignores fields that are not in the shape.
     pub(super) fn expect(&mut self, fields: &Fields, cx: &mut Context) {
         for field in fields {
             let Some(known) = self.shape.column(field.name(), self.root) else {

@@ -1,5 +1,5 @@
-//! Builders of Arrow columns whose values have no children. A builder adds no nulls for rows without a value. It adds
-//! them all at once, before the next value or at the end of the batch.
+//! Builders of Arrow columns whose values have no children. A builder does nothing for a row without a value. It adds
+//! the nulls of all such rows at once, before the next value or at the end of the batch.
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder,

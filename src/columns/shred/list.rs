@@ -9,7 +9,7 @@ use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// A list column: the items of all rows, concatenated, and the end of each row.
+/// A list column: the items of all rows in one column, and the position in it at which each row ends.
 #[derive(Debug)]
 pub(super) struct List {
     offsets: Vec<i32>,

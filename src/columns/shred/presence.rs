@@ -1,18 +1,19 @@
-//! Decides whether a JSON value counts as a value in columns, without making the columns. It counts if R4 defines any
-//! value in it.
+//! Decides whether a JSON value counts as present, without making columns for it. A primitive counts if it has the JSON
+//! kind of its R4 type. A contained resource counts if it is an object. An array counts if one of its items counts. Any
+//! other object counts if R4 defines one of its properties and the value of this property counts.
 
 use super::integer::integer;
 use crate::columns::json::{Tape, Value};
 use crate::columns::shape::{Shape, Slot, SlotKind};
 
-/// Whether the object `text` has a value that its shape defines.
+/// Whether the object `text` has a property that `shape` defines and whose value counts as present.
 #[cold]
 pub(super) fn of_text(shape: &'static Shape, text: &str, tape: &mut Tape) -> bool {
     // The text is valid, because it is part of a text that was parsed before.
     tape.parse(text.as_bytes()).is_ok_and(|value| of_object(shape, value))
 }
 
-/// Whether the value counts as a value in a column of the slot.
+/// Whether `value` counts as present in a property that has this slot.
 pub(super) fn of_slot(slot: &'static Slot, value: Value<'_>) -> bool {
     if slot.many {
         value.items().any(|item| of_item(slot, item))

@@ -28,7 +28,7 @@ pub const MAX_BATCH_WIDTH: usize = 256 << 20;
 /// The number of bytes of JSON between two checks of [`MAX_BATCH_WIDTH`].
 const MEASURE_EVERY: usize = 256 << 10;
 
-/// Why a batch does not accept a row. The rows before it are not affected.
+/// Why a batch does not accept a row. The rows that are already in the batch are not affected.
 #[derive(Debug, thiserror::Error)]
 pub enum ShredError {
     /// The JSON value is not an object.
