@@ -15,7 +15,7 @@ use super::store::Store;
 use super::with_sources::ConsentWithSources;
 use crate::lake::{Lake, Mode, Scope};
 
-/// Conditions on the consents of a list.
+/// Conditions on the consents of a list. A field that is `None` is no condition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConsentFilter<'a> {
     /// Only consents to this application.

@@ -43,7 +43,7 @@ pub enum Error {
         /// The newest version that this program knows.
         known: i64,
     },
-    /// A signing key could not be made, read or decrypted.
+    /// A signing key, or the key that seals secrets, could not be made, read or used.
     #[error("the signing key is unusable: {0}")]
     Key(&'static str),
     /// No such application is registered.

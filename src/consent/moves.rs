@@ -1,8 +1,8 @@
-//! Changes the states of consents, authorizations and jobs. No other file changes them. Each change sets the times of
-//! the new state and writes an audit line, in the caller's transaction.
+//! Changes the states of consents, authorizations and jobs. No other file changes these states. Each change of a state
+//! sets the times of the new state and writes an audit line, in the caller's transaction.
 //!
-//! The caller handles further consequences (codes, tokens, jobs, rows in the lake). Only the end of an authorization
-//! has the same consequences for all callers, so the function [`end`] handles these.
+//! The caller handles the consequences for codes, tokens, jobs and rows in the lake. The end of an authorization has
+//! the same consequences for all callers, so the function [`end`] handles these.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
@@ -21,7 +21,7 @@ pub const IDLE_SECONDS: i64 = 1_800;
 /// How long the records of a ONE_TIME authorization are kept, in seconds.
 pub const ONE_TIME_SECONDS: i64 = 86_400;
 
-/// A consent that a new flow begins.
+/// The values of a consent that a new flow makes.
 #[derive(Clone, Debug)]
 pub struct NewConsent<'a> {
     /// The publishable key of the client that requested the consent.
@@ -40,7 +40,7 @@ pub struct NewConsent<'a> {
     pub scope: &'a str,
 }
 
-/// A source that the patient has chosen.
+/// The values of the authorization for a source that the patient has chosen.
 #[derive(Clone, Debug)]
 pub struct NewAuthorization<'a> {
     /// The id of the authorization's consent.
@@ -154,7 +154,7 @@ impl Consent {
 }
 
 impl Authorization {
-    /// Adds an authorization to a consent, after the authorizations that the consent has, and writes an audit line.
+    /// Adds an authorization to a consent, as the last one of the consent, and writes an audit line.
     pub(super) fn create(
         connection: &Connection,
         now: i64,
@@ -226,9 +226,9 @@ impl Authorization {
         Ok(next)
     }
 
-    /// Records a source's grant: changes the state to AUTHORIZED, adds the Patient to the consent, and sets the
-    /// usage. The usage stays MULTIPLE only if the service can request records again without the patient: it has a
-    /// refresh token, or the source (IAL1) always accepts an assertion that the service itself makes.
+    /// Records a source's grant: changes the state to AUTHORIZED, adds the Patient to the consent, and sets the usage.
+    /// The usage stays MULTIPLE only if the service can request records again without the patient: the source gave a
+    /// refresh token, or the type is IAL1, for which a source always accepts an assertion that the service makes.
     pub(super) fn grant(&mut self, connection: &Connection, now: i64, grant: &Grant<'_>) -> Result<(), Error> {
         self.step(connection, now, Actor::Patient, AuthorizationEvent::Granted)?;
         let again = grant.refreshable || self.authorization_type == AuthorizationType::Ial1;
@@ -266,7 +266,7 @@ impl Authorization {
 }
 
 impl Job {
-    /// Makes a job and returns its id.
+    /// Makes a job in state CREATED and returns its id. `cause` is `exchange`, `refresh` or `schedule`.
     pub(super) fn create(connection: &Connection, now: i64, authorization: &str, cause: &str) -> Result<String, Error> {
         let id = Uuid::new_v4().to_string();
         let sql = "INSERT INTO sync_job (id, authorization, cause, state, created_at, updated_at)
@@ -313,8 +313,9 @@ impl Job {
     }
 }
 
-/// Ends an authorization by `event`: deletes its credential, stops its open jobs, and requests the erasure of its rows,
-/// unless it cannot have rows.
+/// Ends an authorization by `event`: deletes its credential, stops its jobs, and requests the erasure of its rows.
+/// Requests no erasure if the authorization was never exchanged (then it has no rows), if the erasure was already
+/// requested, or if the consent is an operator's.
 pub(super) fn end(
     connection: &Connection,
     now: i64,
@@ -325,7 +326,7 @@ pub(super) fn end(
 ) -> Result<(), Error> {
     authorization.step(connection, now, actor, event)?;
     forget_access(connection, &authorization.id)?;
-    // Delete the Patient's id at the source, so that no job can fetch records any more.
+    // Delete the stored `source_patient`, so that no job can fetch records any more.
     let sql = "UPDATE patient_authorization SET source_patient = NULL WHERE id = ?1";
     connection.execute(sql, [&authorization.id])?;
     authorization.source_patient = None;
@@ -358,6 +359,7 @@ pub(super) fn forget_outcomes(connection: &Connection, authorization: &str) -> R
 }
 
 /// Stops the jobs of an authorization that have not ended, because the service must not fetch its records any more.
+/// Each job stores `why` as the reason of its failure.
 pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, why: &str) -> Result<(), Error> {
     let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE')";
     for mut job in Job::select(connection, open, [authorization])? {
@@ -369,8 +371,8 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
 }
 
 /// Requests the erasure of an authorization's rows as a part of the erasure job `job`, and ends the codes, cards and
-/// links of the consent. Does nothing if the authorization was never exchanged, because then it has no rows. Does
-/// nothing, too, if the erasure of its rows was already requested, or for an operator's consent.
+/// links of the consent for `reason`. Does nothing if the authorization was never exchanged, because then it has no
+/// rows. Does nothing either if the erasure of its rows was already requested, or if the consent is an operator's.
 pub(super) fn ask_to_erase(
     connection: &Connection,
     now: i64,
@@ -398,7 +400,7 @@ pub(super) fn ask_to_erase(
             job
         ],
     )?;
-    // Cards and links may hold records of all sources. So they end even if only one source's rows are erased.
+    // Cards and links can contain records of all sources. So all of them end even if only one source's rows are erased.
     end_what_was_given_out(connection, now, (Actor::Service, reason), &consent.id)?;
     let sql = "UPDATE patient_authorization SET data_erased_at = ?1 WHERE id = ?2";
     connection.execute(sql, params![now, authorization.id])?;

@@ -40,7 +40,7 @@ impl AuthorizationType {
 }
 
 named! {
-    /// How a consent was made. The column `made_by` holds it.
+    /// How a consent was made: the value of the column `made_by`.
     Origin {
         /// The consent was made by a request at `/oauth/authorize`.
         Oauth = "oauth",
@@ -125,7 +125,7 @@ pub struct Authorization {
     pub scope_granted: Option<String>,
     /// Whether the source gave a refresh token.
     pub refreshable: bool,
-    /// When the authorization was last refreshed: its application used a refresh token.
+    /// When the application last used a refresh token of the consent.
     pub refreshed_at: Option<i64>,
     /// When the source's maximum authorization period ends.
     pub max_auth_until: Option<i64>,
@@ -219,8 +219,9 @@ impl Consent {
     }
 }
 
-/// Returns the Patient ids of a consent. The first one is the primary Patient. So a Patient comes before others if its
-/// authorization is AUTHORIZED or EXCHANGED and the erasure of its records was not requested.
+/// Returns the Patient ids of a consent, the primary Patient first. A Patient comes before all others if it has an
+/// authorization that is AUTHORIZED or EXCHANGED and has no `data_erased_at`. Otherwise the order is that of the
+/// authorizations.
 fn patients(connection: &Connection, consent: &str) -> Result<Vec<String>, Error> {
     let sql = "SELECT patient FROM consent_patient AS known WHERE consent = ?1
                ORDER BY NOT EXISTS (SELECT 1 FROM patient_authorization AS auth
@@ -297,8 +298,8 @@ impl Authorization {
         }
     }
 
-    /// Returns the time of expiry that applications see. If the authorization is only shown as EXPIRED, this is
-    /// `data_until`, or the time at which the erasure was requested.
+    /// Returns the time of expiry that applications see. If the authorization is EXCHANGED and is only shown as
+    /// EXPIRED, this is `data_until`, or without it the time at which the erasure was requested.
     pub fn expired_at(&self, now: i64) -> Option<i64> {
         let over = self.state_at(now) == AuthorizationState::Expired;
         let gone = self.data_until.or(self.data_erased_at);

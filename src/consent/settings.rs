@@ -1,4 +1,4 @@
-//! The table of settings: values that a server stores for commands.
+//! The table of settings: values that a server stores so that commands on the same folder can read them.
 
 use rusqlite::OptionalExtension;
 

@@ -1,13 +1,13 @@
 //! The states of consents, patient authorizations and sync jobs, and their transitions.
 //!
-//! Only the methods `after` compute a new state. They return [`IllegalMove`] for every transition that they do not
-//! list. This file reads no clock and runs no SQL.
+//! Only the methods named `after` compute a new state. They list the legal transitions, and return [`IllegalMove`] for
+//! all other transitions. This file reads no clock and runs no SQL.
 
-/// An event that the current state does not allow.
+/// The error for an event that is not allowed in the current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a {what} that is {from} cannot be {event}")]
 pub struct IllegalMove {
-    /// What the state belongs to, such as `consent`.
+    /// The kind of object that has the state: `consent`, for example.
     pub what: &'static str,
     /// The current state.
     pub from: &'static str,
@@ -15,7 +15,7 @@ pub struct IllegalMove {
     pub event: &'static str,
 }
 
-/// Defines an enum whose members have fixed names. The store and the answers use these names.
+/// Defines an enum whose members have fixed names. The store and the answers to clients use these names.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $text:literal,)+ }) => {
         $(#[$doc])*
@@ -35,7 +35,7 @@ macro_rules! named {
                 }
             }
 
-            /// Returns the member with this name.
+            /// Returns the member with this name. `None` if there is none.
             pub fn named(text: &str) -> Option<$name> {
                 match text {
                     $($text => Some($name::$member),)+
@@ -166,7 +166,7 @@ named! {
 named! {
     /// The state of a sync job.
     JobState {
-        /// No worker has queued the job yet.
+        /// The job was made, and no worker has added it to the queue yet.
         Created = "CREATED",
         /// The job is in the queue.
         Waiting = "WAITING",
@@ -192,7 +192,7 @@ named! {
         Failed = "failed",
         /// The job must be begun again, after a restart or a temporary failure.
         Returned = "returned to the queue",
-        /// The job's authorization ended, or its records may no longer be fetched.
+        /// The job's authorization ended, or the service must not fetch its records any more.
         Stopped = "stopped",
     }
 }

@@ -1,5 +1,5 @@
-//! The service's SQLite store: `service.sqlite` in the folder of the lake. Several processes may have it open. Every
-//! read sees the committed writes of all processes.
+//! The service's SQLite store: `service.sqlite` in the folder of the lake. Several processes can have it open at the
+//! same time. Every read sees the committed writes of all processes.
 //!
 //! Signing keys and revoked tokens are cached in memory, because every request needs them. [`Store::refresh`] reloads
 //! them after a write of another process. A server calls it once a second.
@@ -77,8 +77,8 @@ pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Checks the store's file in a folder and returns the faults, each as a phrase for a message. Returns none if there
-/// is no file. Writes nothing into the store.
+/// Checks the store's file in a folder and returns the faults, each as a phrase for a message. Returns no faults if
+/// there is no file. Writes nothing into the store.
 pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     let path = folder.join(FILE);
     if !path.exists() {
@@ -86,7 +86,8 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // Every normal connection creates a log file beside the store. So if there is no log file, no process has the store
-    // open. Then the option `immutable` is safe, and it reads the store without creating a log file.
+    // open. Then read the store with the option `immutable`: it creates no log file, and it is safe because nobody
+    // writes.
     let mut log = path.clone().into_os_string();
     log.push("-wal");
     let is_at_rest = !Path::new(&log).exists();
@@ -125,7 +126,8 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
 /// Values that are cached because every request needs them.
 #[derive(Default)]
 pub(super) struct Held {
-    /// The keys, newest first. The first one signs new tokens, because retired keys come last.
+    /// The keys of access tokens. Retired keys come last, and newer keys come before older ones. So the first key signs
+    /// new tokens.
     pub(super) keys: Vec<Arc<SigningKey>>,
     pub(super) revoked: HashSet<Box<str>>,
 }
@@ -164,8 +166,8 @@ impl Store {
         };
         store.applications().register(LOCAL_APPLICATION)?;
         store.reload()?;
-        // `reload` has decrypted the signing keys, so the sealer has the right key. Only now encrypt the sessions with
-        // it.
+        // Encrypt the sessions only now: `reload` has decrypted the signing keys, which proves that the sealer has the
+        // right key.
         seal_clear_sessions(&mut store.connection(), store.sealer())?;
         Ok(store)
     }
@@ -208,7 +210,7 @@ impl Store {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Returns the time of the last hourly maintenance.
+    /// Returns the time of this process's last hourly maintenance, in seconds since the Unix epoch.
     pub(super) fn kept_house_at(&self) -> &AtomicI64 {
         &self.kept_house_at
     }
@@ -223,8 +225,8 @@ impl Store {
         &self.guesses
     }
 
-    /// Copies the write-ahead log into the store's file and truncates the log. Does not wait for other connections.
-    /// Returns whether it succeeded.
+    /// Copies the write-ahead log into the store's file and truncates the log. Returns `false` if another connection
+    /// prevents this. Does not wait for it.
     pub(super) fn empty_log(&self) -> Result<bool, Error> {
         self.read(|connection| {
             connection.busy_timeout(Duration::ZERO)?;
@@ -257,8 +259,8 @@ impl Store {
         self.moment.load(Ordering::SeqCst)
     }
 
-    /// Returns the cached readiness of consents. Each entry has the value of [`Store::jobs_moment`] for which it is
-    /// valid.
+    /// Returns the cached readiness by consent id. Each entry also has a value of [`Store::jobs_moment`], and is valid
+    /// as long as the counter has this value.
     pub(super) fn known_presence(&self) -> &Cache<String, (u64, Presence)> {
         &self.presence
     }
@@ -309,8 +311,8 @@ impl Store {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Ignore the poisoning. A panic in another thread leaves the value consistent, because each statement changes the
-    // value as a whole.
+    // Ignore that the mutex is poisoned. A panic in another thread leaves the value consistent, because each statement
+    // changes the value as a whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -23,16 +23,17 @@ use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
 use super::unbegun;
 
-/// The maximum number of rows that each rule changes in one transaction, so that other writers need not wait long.
+/// The maximum number of rows that the sweep changes in one transaction for each time limit, so that other writers need
+/// not wait long.
 const AT_ONCE: u32 = 100;
 const HOUR: i64 = 3_600;
 
-/// What a sweep has done: the number of cases of each rule.
+/// What a sweep has done: the number of cases for each time limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Flows that ended because the patient was idle for too long.
     pub left: usize,
-    /// Codes and public tokens that were not exchanged in time.
+    /// Consents whose code or public token was not exchanged in time.
     pub unused: usize,
     /// Consents whose refresh window has ended.
     pub expired: usize,
@@ -80,14 +81,14 @@ impl Store {
 
 const LEFT: &str = "WHERE state = 'CREATED' AND touched_at <= ?1";
 const UNUSED: &str = "WHERE state = 'AUTHORIZED' AND code_until <= ?1";
-/// Consents whose refresh window has ended. A consent without EXCHANGED authorizations is not selected, because nothing
-/// of it can expire any more. Otherwise every sweep would select it again.
+/// The condition for consents whose refresh window has ended. A consent without EXCHANGED authorizations is not
+/// selected, because it has nothing that can expire. Otherwise every sweep would select it again.
 const EXPIRED: &str =
     "WHERE state = 'EXCHANGED' AND refresh_until <= ?1 AND EXISTS (SELECT 1 FROM patient_authorization
                        WHERE consent = consent.id AND state = 'EXCHANGED')";
 const EMPTIED: &str = "WHERE state = 'EXCHANGED' AND data_until <= ?1 AND data_erased_at IS NULL";
-/// Authorizations in state ERRORED that can no longer be retried. As long as the application may retry, an
-/// authorization keeps its credential and the source's message.
+/// The condition for authorizations in state ERRORED that the application can no longer retry, and that still have a
+/// credential or the source's message. The sweep deletes both. They are kept only as long as a retry is possible.
 const GIVEN_UP: &str = "WHERE state = 'ERRORED'
                         AND (EXISTS (SELECT 1 FROM credential WHERE authorization = patient_authorization.id)
                              OR EXISTS (SELECT 1 FROM sync_job WHERE authorization = patient_authorization.id
@@ -109,8 +110,9 @@ fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
 }
 
 impl Store {
-    /// Does the hourly maintenance: deletes old sessions, unsigned health cards and expunged consents, replaces keys
-    /// that have signed for a year, writes the counts of unopened flows, and archives old audit lines.
+    /// Does the maintenance, if the last one was at least an hour ago: deletes old sessions, unsigned health cards and
+    /// the operator's expunged consents, replaces keys that have signed for a year, writes the counts of unopened flows
+    /// to the audit log, and archives old audit lines.
     fn keep_house(&self, now: i64) -> Result<(), Error> {
         let last = self.kept_house_at().swap(now, Ordering::SeqCst);
         if (last..last.saturating_add(HOUR)).contains(&now) {
@@ -123,14 +125,14 @@ impl Store {
             forget_revoked_sessions(transaction, now)?;
             cards::forget_unsigned(transaction, now)?;
             es256::renew(transaction, self.sealer(), now)?;
-            // Delete the operator's consents whose imported records were expunged, because such a consent still has the
-            // Patient's id. It is deleted only after its last token has expired.
+            // Delete the operator's consents whose imported records were expunged, because such a consent still
+            // contains the Patient's id. Delete a consent only after its last token has expired.
             let sql = "DELETE FROM consent WHERE made_by = 'operator' AND expunged_at < ?1
                        AND NOT EXISTS (SELECT 1 FROM erasure WHERE consent = consent.id AND done_at IS NULL)";
             transaction.execute(sql, [now - PATIENT_SECONDS])?;
             unbegun::note_counts(transaction, now)
         })?;
-        // If archiving fails, the lines stay in the store, and the sweep goes on.
+        // If archiving fails, the old lines stay in the store, and the next maintenance tries again.
         if let Err(error) = self.audit().archive(now) {
             tracing::error!(%error, "old audit lines were not archived");
         }
@@ -138,8 +140,8 @@ impl Store {
     }
 }
 
-/// Ends flows whose patient has left. Also ends the access that sources have granted in such a flow, because nobody
-/// will get a code to exchange for it.
+/// Ends flows whose patient has left. Also ends the authorizations of sources that have granted access, because the
+/// application will not get a code for them.
 fn left(connection: &Connection, sealer: &Sealer, now: i64, swept: &mut Swept) -> Result<(), Error> {
     for mut consent in Consent::select(connection, &limited(LEFT), [now - IDLE_SECONDS])? {
         if unbegun::forget(connection, &consent)? {
@@ -211,7 +213,8 @@ fn emptied(connection: &Connection, now: i64) -> Result<usize, Error> {
     Ok(authorizations.len())
 }
 
-/// Deletes the credentials and messages of sources whose first sync failed and can no longer be retried.
+/// Deletes the credential and the source's message of each authorization whose first sync failed and can no longer be
+/// retried.
 fn given_up(connection: &Connection, now: i64) -> Result<usize, Error> {
     let authorizations = Authorization::select(connection, &limited(GIVEN_UP), [now])?;
     for authorization in &authorizations {

@@ -1,6 +1,6 @@
 //! The tables of the store. Each table has a repository: a type with the methods that read and change the table. Some
-//! tables belong to another table, such as the addresses of an endpoint or the counts of a job. The repository of the
-//! other table reads and changes them, too.
+//! tables have no repository of their own, such as the addresses of an endpoint or the counts of a job. The repository
+//! of the endpoints or jobs reads and changes them, too.
 //!
 //! An operation over several independent tables is a method of [`Store`] in a file of its own: `sweep`, `expunge`,
 //! `forget_imported`, `search_ids`, `revoke_links`.

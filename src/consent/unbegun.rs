@@ -1,6 +1,6 @@
-//! Flows that no browser has opened: a request started a session, and nobody loaded a page of it. Anybody can send such
-//! requests, so the audit log gets no line for each of them. The sweep deletes these consents and counts them by day
-//! and application. As soon as a day is over, its count is written to the audit log.
+//! Flows that no browser has opened: a request started a session, and no browser loaded a page of the session. Anybody
+//! can send such requests, so the audit log gets no line for each of them. The sweep deletes these consents and counts
+//! them by day and application. As soon as a day is over, its count is written to the audit log.
 
 use rusqlite::{Connection, Transaction, params};
 
@@ -43,8 +43,8 @@ pub(super) fn forget(connection: &Connection, consent: &Consent) -> Result<bool,
     Ok(true)
 }
 
-/// Writes the counts of past days to the audit log. A day counts as past when even the flows of its last second have
-/// been idle for too long. Its count does not grow any more then.
+/// Writes the counts of past days to the audit log. A day is past when even a flow that began in its last second has
+/// been idle for too long. From then on, its count does not grow any more.
 pub(super) fn note_counts(transaction: &Transaction<'_>, now: i64) -> Result<(), Error> {
     let over = (now - super::moves::IDLE_SECONDS).div_euclid(DAY);
     let counts: Vec<(i64, String, i64)> = {

@@ -1,4 +1,4 @@
-//! A consent with its sources, their endpoints and the states of their syncs. This file reads the store only. It
+//! A consent with its sources, their endpoints and the states of their syncs. This file only reads the store. It
 //! changes nothing and reads no rows of the lake.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::lake::{Lake, PatientScope, Scope};
 /// The OAuth scope for lasting access. Applications request it from the service, and the service from sources.
 pub(super) const OFFLINE: &str = "offline_access";
 
-/// A consent with its sources.
+/// A consent with all its sources, for answers about the consent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsentWithSources {
     /// The consent.
@@ -24,7 +24,7 @@ pub struct ConsentWithSources {
     pub sources: Vec<Source>,
 }
 
-/// A source of a consent.
+/// A source of a consent: its authorization, its endpoint and the state of its syncs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The authorization.
@@ -52,7 +52,7 @@ pub struct ChosenEndpoint {
     pub label: Vec<String>,
     /// Whether the service can fetch the records again without the patient.
     pub refreshable: bool,
-    /// For how many seconds access can be refreshed. Zero means without end, and `None` means unknown.
+    /// For how many seconds after the grant access can be refreshed. Zero means without end, and `None` means unknown.
     pub refresh_valid_for: Option<i64>,
     /// For how many seconds a patient stays authorized. Zero means without end, and `None` means unknown.
     pub max_auth_period: Option<i64>,
@@ -63,7 +63,7 @@ pub struct ChosenEndpoint {
 /// The time until a patient must authorize again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxAuth {
-    /// The number of seconds until the patient must authorize again. Negative after this time.
+    /// The number of seconds until the patient must authorize again. Negative if this time has passed.
     Seconds(i64),
     /// It is not known when the patient must authorize again.
     Unknown,
@@ -102,7 +102,8 @@ impl ConsentWithSources {
         words.join(" ")
     }
 
-    /// Returns the scope of the consent's rows in the lake. If `source` is given: of the rows of that source.
+    /// Returns the scope of the consent's rows in the lake. If `source` is given, the scope has only the authorization
+    /// of this source.
     pub fn scope(&self, lake: &Lake, source: Option<&Source>) -> Scope {
         let Consent {
             application,
@@ -141,9 +142,9 @@ impl ConsentWithSources {
         states.min_by_key(rank)
     }
 
-    /// Returns the time at which a new refresh token expires: after [`REFRESH_SECONDS`], or earlier if the access to
-    /// all sources ends earlier. If no source can be refreshed even now, also returns the time after
-    /// [`REFRESH_SECONDS`].
+    /// Returns the time at which a new refresh token expires. This is in [`REFRESH_SECONDS`], or earlier if the access
+    /// to every source for which [`Source::may_refresh`] holds ends earlier. If it holds for no source, the time is
+    /// also in [`REFRESH_SECONDS`].
     pub(super) fn refresh_until(&self, now: i64) -> i64 {
         let usual = now + REFRESH_SECONDS;
         let of = |source: &Source| {
@@ -161,7 +162,7 @@ impl ConsentWithSources {
         longest.unwrap_or(usual).max(now + 1)
     }
 
-    /// Returns when a sync of any source was last completed.
+    /// Returns the newest time at which a sync of any source was completed.
     pub fn synced_at(&self) -> Option<i64> {
         self.sources.iter().filter_map(|source| source.synced_at).max()
     }
@@ -211,7 +212,7 @@ impl ConsentWithSources {
         Ok(ConsentWithSources { consent, sources })
     }
 
-    /// Reads the consent and its sources again, after a change.
+    /// Reads the consent and its sources from the store again, because the caller has changed them.
     pub(super) fn again(&self, connection: &Connection) -> Result<ConsentWithSources, Error> {
         let consent = Consent::get(connection, &self.consent.id)?.ok_or(Error::Lost("consent"))?;
         ConsentWithSources::of(connection, consent)

@@ -14,7 +14,8 @@ pub struct AccessTokens<'a> {
 }
 
 impl AccessTokens<'_> {
-    /// Whether an access token was issued for a consent and has been neither revoked nor removed.
+    /// Whether the table of issued access tokens has the token `jti` of `consent`. A token leaves this table when it is
+    /// revoked together with its family or consent, or some time after it has expired.
     pub(in crate::consent) fn knows(&self, jti: &str, consent: &str) -> Result<bool, Error> {
         self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM access_token WHERE jti = ?1 AND consent = ?2)";

@@ -122,7 +122,8 @@ impl HealthCards<'_> {
         self.store.write(|transaction| revoke_cards(transaction, now, consent))
     }
 
-    /// Returns the public keys of all cards, the current signing key first. Makes a key if there is none.
+    /// Returns the public keys that verify cards, the current signing key first. Former keys are included, because
+    /// their cards can still be verified. Makes a key if there is none.
     pub fn keys(&self) -> Result<Vec<CardKey>, Error> {
         let keys = self.store.es256_keys().all(KeyPurpose::HealthCard)?;
         if keys.is_empty() {
@@ -144,9 +145,9 @@ impl HealthCards<'_> {
     /// Returns the revocation list of a card key. `None` if there is no such key.
     pub fn revoked(&self, kid: &str) -> Result<Option<RevocationList>, Error> {
         self.store.read(|connection| {
-            // Read the version first. If a card is revoked in between, the list has a card that its version does not
-            // count yet, which is harmless. In the opposite order the list would lack a card that its version counts.
-            // Verifiers with this version would then not read the list again.
+            // Read the version first. If a card is revoked between the two reads, the list has a card that its version
+            // does not count yet, which is harmless. In the opposite order the list would lack a card that its version
+            // counts. Verifiers with this version would then not read the list again.
             let Some(version) = version(connection, kid)? else {
                 return Ok(None);
             };

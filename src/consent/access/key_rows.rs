@@ -16,7 +16,7 @@ const CLEAR_KEYS: &str = "clear_keys";
 /// number.
 const DER_SEQUENCE: u8 = 0x30;
 
-/// Makes a signing key if there is none that signs.
+/// Makes a signing key if there is none, or if all keys are retired.
 pub(in crate::consent) fn first_key(connection: &mut Connection, sealer: &Sealer, now: i64) -> Result<(), Error> {
     let any = |connection: &Connection| {
         let sql = "SELECT EXISTS (SELECT 1 FROM signing_key WHERE retired_at IS NULL)";
@@ -72,7 +72,7 @@ pub(in crate::consent) fn load(
 /// The result of a discard of unreadable keys, as key ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscardedKeys {
-    /// The ids of the discarded keys.
+    /// The ids of the discarded RSA and P-256 keys.
     pub discarded: Vec<String>,
     /// The ids of the RSA keys that can be decrypted.
     pub kept: Vec<String>,

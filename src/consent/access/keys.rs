@@ -22,8 +22,8 @@ pub(in crate::consent) struct SigningKey {
     pub(in crate::consent) jwk: Jwk,
 }
 
-/// For how many seconds after a key's replacement its new signatures are accepted. Another process may not have noticed
-/// the replacement yet.
+/// For how many seconds after a key's replacement its new signatures are accepted, because another process may not have
+/// noticed the replacement yet.
 const LATE: i64 = 60;
 
 /// Generates an RSA key of 2,048 bits, in PKCS #8 form.

@@ -18,7 +18,8 @@ pub struct SigningKeys<'a> {
 }
 
 impl SigningKeys<'_> {
-    /// Makes a new signing key. Former keys still verify until the last token that they signed has expired.
+    /// Replaces the signing key by a new one. A former key still verifies tokens until the last token that it signed
+    /// has expired.
     pub fn rotate(&self) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -49,8 +50,8 @@ impl SigningKeys<'_> {
         held.keys.first().cloned().ok_or(Error::Key("there is none"))
     }
 
-    /// Returns the key with this id if its tokens may still be valid. Also finds a key that another process has just
-    /// made.
+    /// Returns the key with this id if its tokens may still be valid. If the key is not cached, reloads the cache after
+    /// a write of another process, which may have made the key.
     pub(in crate::consent) fn get(&self, kid: &str) -> Result<Option<Arc<SigningKey>>, Error> {
         let find = || {
             let held = self.store.held().read().unwrap_or_else(PoisonError::into_inner);

@@ -55,7 +55,8 @@ pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static 
     if origin.contains('*') {
         return Err("has an asterisk; every origin is registered by itself");
     }
-    // Origins are written into the header Content-Security-Policy, in which these characters have a meaning.
+    // Refuse these characters, because origins are written into the header Content-Security-Policy, in which the
+    // characters have a meaning.
     if origin.contains([';', ',', '\'']) {
         return Err("has letters that no host has");
     }

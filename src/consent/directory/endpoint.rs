@@ -45,7 +45,7 @@ pub struct Endpoint {
     pub name: String,
     /// Live or test.
     pub mode: Mode,
-    /// The names that patients see: of payers or brands.
+    /// The names that patients see, such as those of payers or brands.
     pub label: Vec<String>,
     /// How patients authorize the service at this endpoint.
     pub authorization_type: AuthorizationType,
@@ -61,7 +61,7 @@ pub struct Endpoint {
     pub resources: Vec<String>,
     /// The FHIR base, without a trailing slash.
     pub fhir_base: String,
-    /// The SMART configuration at the last reading, as JSON.
+    /// The source's SMART configuration as JSON, as the service last read it. `None` if it was never read.
     pub configuration: Option<String>,
     /// The service's client id at the source.
     pub client_id: String,
@@ -104,7 +104,7 @@ pub struct NewEndpoint<'a> {
     pub resources: &'a [String],
     /// See [`Endpoint::fhir_base`].
     pub fhir_base: &'a str,
-    /// See [`Endpoint::configuration`].
+    /// See [`Endpoint::configuration`]. `None` keeps the stored configuration.
     pub configuration: Option<&'a str>,
     /// See [`Endpoint::client_id`].
     pub client_id: &'a str,
@@ -140,8 +140,8 @@ pub(in crate::consent) fn validated_by_user(
 }
 
 impl Endpoint {
-    /// Returns the scopes to request at the source. They include lasting access only for usage MULTIPLE, and never
-    /// for a patient portal.
+    /// Returns the scopes to request at the source. The scopes `offline_access` and `online_access`, which allow to
+    /// refresh the access, are included only for usage MULTIPLE, and never for a patient portal.
     pub fn scope_for(&self, usage: Usage) -> String {
         let words = self.scope.split_ascii_whitespace();
         let may_last = usage == Usage::Multiple && self.authorization_type != AuthorizationType::Credentials;
@@ -163,7 +163,7 @@ impl Endpoint {
             mode: mode_of(&row.get::<_, String>(6)?),
             label: texts(row, 7)?,
             authorization_type: row.get(8)?,
-            // Patients of a portal sign in each time, whatever the column says.
+            // At a portal, patients sign in each time. So access is never refreshable, whatever the column says.
             refreshable: row.get::<_, bool>(9)?
                 && row.get::<_, AuthorizationType>(8)? != AuthorizationType::Credentials,
             refresh_valid_for: row.get(10)?,
@@ -202,14 +202,17 @@ fn texts(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     })
 }
 
-/// The repository of endpoints and the addresses of their further pages.
+/// The repository of endpoints, and of the addresses outside their FHIR bases from which the service also fetches pages
+/// and documents.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
 impl Endpoints<'_> {
-    /// Adds an endpoint, or changes the one with its id. If `client_secret` is `None`, a former secret stays.
+    /// Adds an endpoint, or changes the one with its id. If `client_secret` is `None`, a former secret stays. A change
+    /// deletes the parts of the dialect that may no longer hold: page size, client authentication, statement, last
+    /// error.
     pub fn save(&self, new: &NewEndpoint<'_>, actor: Actor) -> Result<Endpoint, Error> {
         self.put(new, None, actor)
     }
@@ -281,7 +284,8 @@ impl Endpoints<'_> {
         self.store.opened(sealed.flatten(), &purpose(id))
     }
 
-    /// Returns the addresses outside its FHIR base that an endpoint may use for further pages.
+    /// Returns the addresses outside an endpoint's FHIR base from which the service may fetch the next pages of a
+    /// search, and documents.
     pub fn pages(&self, id: &str) -> Result<Vec<String>, Error> {
         self.store.read(|connection| {
             let sql = "SELECT address FROM endpoint_page WHERE endpoint = ?1 ORDER BY address";
@@ -291,8 +295,8 @@ impl Endpoints<'_> {
         })
     }
 
-    /// Sets the addresses outside its FHIR base that an endpoint may use for further pages. The service sends access
-    /// tokens to these addresses, too.
+    /// Sets the addresses outside an endpoint's FHIR base from which the service may fetch the next pages of a search,
+    /// and documents. The service sends access tokens to these addresses, too.
     pub fn set_pages(&self, id: &str, addresses: &[String], actor: Actor) -> Result<(), Error> {
         let now = self.store.clock().now();
         let addresses = addresses.iter().map(|address| checked_base(address));

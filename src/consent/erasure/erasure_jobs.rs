@@ -1,6 +1,6 @@
 //! The table of erasure jobs: who requested an erasure, and its result. A job covers all rows of a consent whose
-//! erasure was requested together. It ends when all these rows are erased and its receipt is signed. The job stays in
-//! the table, because it names no person.
+//! erasure was requested together. It ends when all these rows are erased and the receipt of the job is stored. A
+//! finished job stays in the table, because it names no person.
 
 use rusqlite::{Connection, params};
 
@@ -32,7 +32,7 @@ pub struct ErasureProgress {
 pub struct Expunge<'a> {
     /// The id of the consent.
     pub consent: &'a str,
-    /// The id of the request.
+    /// The id of the `$expunge` request.
     pub request: &'a str,
     /// For imported records: the Patient ids, each with the owners that the Patient's rows may have.
     pub imported: &'a [(String, Vec<i64>)],
@@ -54,7 +54,8 @@ impl Store {
         let now = self.clock().now();
         let done = self.write(|transaction| expunge(transaction, now, asked))?;
         self.jobs_changed();
-        // Do not fail: the erasure was requested. The next sweep tries again to empty the log.
+        // Only log an error here, because the erasure is already requested. The next sweep tries again to empty the
+        // log.
         if let Err(error) = self.health_links().wipe_ended() {
             tracing::warn!(%error, "bytes of ended health links may still stand in the store's log");
         }

@@ -35,7 +35,7 @@ pub struct AskedErasure {
     pub patient: Option<String>,
     /// The id of the erasure job that the request belongs to.
     pub job: Option<String>,
-    /// The id of the consent.
+    /// The id of the consent whose rows are to be erased.
     pub consent: String,
     /// Whether the rows have left the lake.
     pub gone: bool,
@@ -55,7 +55,7 @@ impl Erasures<'_> {
         self.until(after, max_rows, i64::MAX)
     }
 
-    /// Returns the same requests as [`Erasures::open`], without the requests whose next attempt must wait.
+    /// Returns the same requests as [`Erasures::open`], but leaves out those that must wait after a failure.
     pub fn due(&self, after: i64, max_rows: usize) -> Result<Vec<AskedErasure>, Error> {
         self.until(after, max_rows, self.store.clock().now())
     }
@@ -101,7 +101,7 @@ impl Erasures<'_> {
     }
 
     /// Stores the evidence of requests until their receipt is signed. Merges new evidence of a request with the
-    /// evidence of its earlier attempts.
+    /// evidence of its earlier attempts. Skips requests without a job, because they get no receipt.
     pub fn keep_proofs(&self, proofs: Vec<(AskedErasure, Proof)>) -> Result<(), Error> {
         self.store.write(|transaction| {
             for (asked, proof) in proofs.into_iter().filter(|(asked, _)| asked.job.is_some()) {
@@ -143,8 +143,9 @@ impl Erasures<'_> {
         })
     }
 
-    /// Records that normalizing the person's remaining records has failed. If the rows are `gone`, the next attempt
-    /// waits, because the request needs nothing else.
+    /// Records that normalizing the person's remaining records has failed. `gone` says whether the rows have left the
+    /// lake. If so, the next attempt waits, because only the normalization remains to be done. Otherwise the next
+    /// attempt does not wait, because the rows must be erased soon.
     pub fn not_normalized(&self, asked: &AskedErasure, gone: bool) -> Result<(), Error> {
         let now = self.store.clock().now();
         let wait = AGAIN.saturating_mul(1 << asked.failures.min(16)).min(LONGEST_WAIT);

@@ -98,8 +98,8 @@ impl ErasureJob {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the id of the job for this consent, cause, actor and time. Makes the job if there is none. So the
-    /// authorizations that one transaction ends share one job.
+    /// Returns the id of the unfinished job for this consent, cause, actor and time, if none of its rows are erased
+    /// yet. Otherwise makes a new job. So the authorizations that one transaction ends share one job.
     pub(in crate::consent) fn of(
         connection: &Connection,
         now: i64,

@@ -21,7 +21,7 @@ use super::erasure_jobs::ErasureJobs;
 use super::job::ErasureJob;
 use crate::lake::{ErasedIds, Evidence, Lake, LakeState};
 
-/// How many attempts to empty the store's log are followed by a pause. After them there is one last attempt.
+/// How often the service tries to empty the store's log and pauses after a failure. One last attempt follows.
 const EMPTYING: u32 = 40;
 /// The pause after a failed attempt to empty the store's log.
 const PAUSE: Duration = Duration::from_millis(25);
@@ -48,7 +48,8 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Merges this evidence with that of a later attempt at the same request.
+    /// Merges this evidence with that of a later attempt at the same request. The later search in the service's store
+    /// replaces the earlier one.
     pub(in crate::consent) fn again(self, newer: Proof) -> Proof {
         Proof {
             lake: self.lake.again(newer.lake),
@@ -191,8 +192,9 @@ impl ErasureJobs<'_> {
 }
 
 impl Store {
-    /// Searches all texts and blobs of the store for ids. `numbers` says for which of the ids results are returned.
-    /// Skips the table `erasure`, because it has the Patient's id until the request is finished.
+    /// Searches all texts and blobs of the store for the ids of erasures. `numbers` are the numbers of these erasures
+    /// in `ids`. Returns one result for each of them, in the same order. Skips the table `erasure`, because it has the
+    /// Patient's id until the request is finished.
     pub fn search_ids(&self, ids: &ErasedIds, numbers: &[u32]) -> Result<Vec<StoreSearched>, Error> {
         let path = self.folder().join(super::super::store::FILE);
         // Use a connection of its own, so that a long search does not block other users of the store.

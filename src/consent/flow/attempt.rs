@@ -78,7 +78,7 @@ impl Attempts<'_> {
         ))
     }
 
-    /// Whether an attempt of this session was claimed before.
+    /// Whether the attempt with this `state`, of this session and to this source or provider, was claimed before.
     pub fn is_spent(&self, key: SessionKey, state: &str, from: Returned<'_>) -> Result<bool, Error> {
         let (endpoint, provider) = parts(from);
         self.store.read(|connection| {

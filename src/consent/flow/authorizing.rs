@@ -6,8 +6,8 @@ use super::session::{Flow, FlowError};
 use crate::consent::record::Authorization;
 use crate::consent::states::AuthorizationState;
 
-/// For how many seconds the session shows that it waits for an answer. The request to the other service times out
-/// earlier.
+/// The maximum time in seconds for which the session's page shows that it waits for another service. The request to
+/// that service times out earlier.
 pub(super) const PATIENCE: i64 = 90;
 
 /// Returns the authorization with this id if it belongs to this session and is AUTHORIZING. Otherwise returns

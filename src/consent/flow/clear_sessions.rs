@@ -8,12 +8,13 @@ use crate::consent::access::seal::Sealer;
 use crate::consent::access::wipe::{is_marked, wipe};
 use crate::consent::error::Error;
 
-/// The name of a setting. It exists while the files may contain sessions that an earlier release stored unencrypted.
+/// The name of a setting. It exists as long as the store's files can contain sessions that an earlier release stored
+/// unencrypted.
 const CLEAR_SESSIONS: &str = "clear_sessions";
 
 /// Seals the sessions that an earlier release stored unencrypted. The sealed sessions stay usable. Deletes sessions
-/// whose JSON is damaged. If another process reads the store or the disk is full, a later opening of the store removes
-/// the unencrypted bytes from the files.
+/// whose JSON is damaged. Then removes the unencrypted bytes from the store's files. If another process reads the store
+/// or the disk is full, the next opening of the store tries this again.
 pub(in crate::consent) fn seal_clear_sessions(connection: &mut Connection, sealer: &Sealer) -> Result<(), Error> {
     if !is_marked(connection, CLEAR_SESSIONS)? {
         return Ok(());
@@ -53,8 +54,8 @@ mod tests {
     use crate::consent::migrations;
     use crate::consent::store::Store;
 
-    /// Rows of a store from the release before sessions were sealed. One session is open, one has ended, and the JSON
-    /// of one is damaged.
+    /// Rows of a store from the release before sessions were sealed. The first session has not ended, the second has
+    /// ended, and the JSON of the third is damaged.
     const BEFORE: &str = r#"
         INSERT INTO application (id, name, created_at) VALUES ('app', 'app', 0);
         INSERT INTO consent (id, application, mode, made_by, state, created_at, touched_at)

@@ -14,7 +14,7 @@ use crate::consent::moves::end;
 use crate::consent::record::Authorization;
 use crate::consent::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 
-/// The end of a flow, as the application gets it.
+/// How a flow has ended, for the answer to the application.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Ended {
     /// The flow has ended with an authorization code.
@@ -36,8 +36,8 @@ impl std::fmt::Debug for Ended {
 }
 
 impl Flows<'_> {
-    /// Ends the flow when the patient finishes. The consent covers the sources that have granted access. If no source
-    /// has granted access, the consent is abandoned.
+    /// Ends the flow when the patient finishes. The consent becomes AUTHORIZED and covers the sources that have granted
+    /// access. If no source has granted access, the consent becomes ABANDONED.
     pub fn finish(&self, key: SessionKey) -> Result<(Flow, Ended), FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -76,7 +76,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Removes one source at the patient's request, before the flow ends. Revokes its authorization.
+    /// Removes one connected source at the patient's request, before the flow ends: revokes the authorization of this
+    /// endpoint.
     pub fn remove_source(&self, key: SessionKey, endpoint: &str) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             if flow.progress.step != Step::Hub {
@@ -92,7 +93,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Returns whether the caller must tell the application how this flow ended. Later calls return `false`.
+    /// Returns `true` if the flow has ended and nobody has told the application yet. Then the caller must tell it how
+    /// the flow ended. Marks the session as told, so later calls return `false`.
     pub fn tell(&self, key: SessionKey) -> Result<bool, Error> {
         let sealer = self.store.sealer();
         self.store.write(|transaction| {

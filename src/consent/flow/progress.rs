@@ -1,10 +1,10 @@
-//! The state of a session, which every page of the flow reads. The session's row has it as encrypted JSON.
+//! The state of a session, which every page of the flow reads. The session's row stores it as encrypted JSON.
 
 use serde::{Deserialize, Serialize};
 
 use super::request::{FlowRequest, Way};
 
-/// The page on which the patient is, or what the patient waits for.
+/// The page that the patient sees, or the service for which the patient waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -15,11 +15,12 @@ pub enum Step {
         /// The id of the endpoint.
         endpoint: String,
     },
-    /// The pages are in a frame, and the patient must open a source or identity provider in a window of its own.
+    /// The pages of the flow are in a frame, and the patient must open the source or the identity provider in a
+    /// separate window.
     Window {
         /// The id of the endpoint. `None` for an identity provider.
         endpoint: Option<String>,
-        /// The code of the identity provider.
+        /// The code of the identity provider. `None` for a source.
         provider: Option<String>,
     },
     /// The patient was sent to a source and will return.
@@ -38,15 +39,15 @@ pub enum Step {
     Hub,
     /// The patient verifies their identity at an identity provider.
     Identity {
-        /// Why an earlier attempt failed, if there was one.
+        /// Why the last attempt failed. `None` if no attempt has failed.
         trouble: Option<Trouble>,
-        /// The code of the identity provider of the earlier attempt.
+        /// The code of the identity provider of the attempt that failed. `None` if no attempt has failed.
         #[serde(default)]
         provider: Option<String>,
     },
     /// The patient enters details for the record locator.
     Details {
-        /// Whether an earlier search got no usable answer.
+        /// Whether the last search with details got no usable answer.
         down: bool,
     },
     /// The patient chooses among the facilities that were found.
@@ -57,7 +58,7 @@ pub enum Step {
     Waiting {
         /// The request for whose answer the patient waits.
         on: Asked,
-        /// The time after which the service no longer expects an answer, in seconds since the Unix epoch.
+        /// The time at which the session stops waiting, in seconds since the Unix epoch.
         until: i64,
     },
 }
@@ -66,13 +67,13 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Asked {
-    /// The exchange of a code, at the source from which the patient has returned.
+    /// The source from which the patient has returned must exchange the code for tokens.
     Source {
         /// The id of the endpoint.
         endpoint: String,
     },
-    /// The exchange of a code, at the identity provider from which the patient has returned, and the search that
-    /// follows.
+    /// The identity provider from which the patient has returned must exchange the code for tokens. Then the record
+    /// locator searches with the verified identity.
     Provider {
         /// The provider's code.
         code: String,
@@ -84,7 +85,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// Returns the next step if no usable answer comes.
+    /// Returns the step that follows if the request gets no usable answer.
     fn in_vain(&self) -> Step {
         let trouble = Trouble::Down;
         match self {
@@ -108,13 +109,13 @@ impl Asked {
 pub enum Trouble {
     /// The source or the patient refused the access.
     Refused,
-    /// The source has no records of the patient.
+    /// The source granted access, but it named no Patient. The page says that the source has no records of the patient.
     NoPatient,
-    /// The source sent no valid answer.
+    /// The source did not answer, reported a failure, or sent no valid answer.
     Down,
     /// The source rejected the service's registration or request.
     Rejected,
-    /// The service cannot read the form of the source's records.
+    /// The service cannot read the source's records, as the source's CapabilityStatement shows.
     Unreadable,
 }
 
@@ -158,8 +159,8 @@ pub struct Details {
 pub struct Progress {
     /// The current step.
     pub step: Step,
-    /// A counter of the changes. A page contains the value at which it was made. This shows whether the page is
-    /// current.
+    /// A counter that increases with each step. A page contains the counter's value from the time at which the page was
+    /// made. If the session has another value now, the page is outdated.
     pub turn: u64,
     /// The facilities that a record locator found.
     #[serde(default)]
@@ -174,10 +175,11 @@ pub struct Progress {
     /// endpoint by the patient's details.
     #[serde(default)]
     pub sought: Option<String>,
-    /// The digest of the cookie of the window outside the frame, in base64.
+    /// The digest of the cookie of the window that was opened beside the frame, in base64url. `None` if there is no
+    /// such window.
     #[serde(default)]
     pub window: Option<String>,
-    /// Whether the application was told how the flow ended.
+    /// Whether the application was told how the flow ended. It is told only once.
     #[serde(default)]
     pub told: bool,
 }
@@ -231,7 +233,8 @@ impl Progress {
         self.turn += 1;
     }
 
-    /// Stops waiting if the time is over, because the server that sent the request may have been stopped.
+    /// If the waiting time is over, goes to the step for a missing answer. The answer will not come if the server that
+    /// sent the request was stopped.
     pub(super) fn settle(&mut self, now: i64) {
         if let Step::Waiting { on, until } = &self.step
             && *until <= now
@@ -240,7 +243,7 @@ impl Progress {
         }
     }
 
-    /// Whether the patient waits for facilities that are being connected.
+    /// Whether the patient waits until the service has connected the chosen facilities.
     pub(super) fn connects_places(&self) -> bool {
         matches!(self.step, Step::Waiting { on: Asked::Places, .. })
     }

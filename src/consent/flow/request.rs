@@ -1,5 +1,5 @@
-//! The application's request, which sent the patient into the flow. It was checked. The session keeps it, because all
-//! later steps depend on it.
+//! The checked request with which the application sent the patient into the flow. The session keeps the request,
+//! because all later steps depend on it.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub enum Display {
     Frame,
 }
 
-/// What the application knows of the patient. The patient may correct it.
+/// What the application knows of the patient. It fills the form for the details, and the patient can correct it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hints {
     /// The first name: `svc_hint_first_name`.
@@ -59,11 +59,12 @@ pub struct Hints {
 pub struct Holder {
     /// The page's origin. The application has registered it.
     pub origin: String,
-    /// A random name that the component chooses each time it is opened. All messages until it is closed have this name.
+    /// A random name that the component chooses each time it is opened. All messages from the flow's pages to the
+    /// component have this name until the component is closed.
     pub channel: String,
 }
 
-/// A request that may begin a flow.
+/// The application's request after all checks. A flow begins with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRequest {
     /// The address at which the flow began.
@@ -76,7 +77,8 @@ pub struct FlowRequest {
     pub state: Option<String>,
     /// The S256 code challenge. `None` for the link component.
     pub challenge: Option<String>,
-    /// Whether the application requests lasting access: `offline_access`, or `MULTIPLE` for the link component.
+    /// Whether the application requests lasting access: by the scope `offline_access`, or by `MULTIPLE` for the link
+    /// component.
     pub offline: bool,
     /// The application's identifier for the user.
     pub external_id: Option<String>,

@@ -1,8 +1,8 @@
-//! A browser's session in the flow, which the store finds by the digest of its cookie. Only the functions of this
-//! file change a session. The file `session_row` encrypts and deletes rows.
+//! A browser's session in the flow, which the store finds by the digest of its cookie. All steps of a flow change their
+//! session through this file. The file `session_row` encrypts the values of rows and deletes rows.
 //!
-//! The request and the progress contain data about the person. So the row has them encrypted, even if the lake is not
-//! sealed.
+//! The request and the progress contain data about the person. So the row stores them encrypted, even if the lake is
+//! not sealed.
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
@@ -23,7 +23,7 @@ use crate::consent::unbegun;
 /// How many seconds the row of an ended session is kept, so that a patient who returns late gets an explanation.
 pub(in crate::consent) const KEPT: i64 = 86_400;
 
-/// A session as it is now.
+/// A session, with its consent and its authorizations.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// The session's key in the store.
@@ -34,7 +34,7 @@ pub struct Flow {
     pub progress: Progress,
     /// The consent that the flow creates.
     pub consent: Consent,
-    /// The authorizations of the chosen sources, in the order in which they were chosen.
+    /// The authorizations of the chosen sources, in the order in which the patient chose them.
     pub authorizations: Vec<Authorization>,
     /// When the session ended. `None` if it has not ended.
     pub ended_at: Option<i64>,
@@ -54,10 +54,10 @@ pub struct Begun {
 /// Why a step is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
-    /// There is no such session, or it has ended.
+    /// There is no such session, the session has ended, or the patient was idle for too long.
     #[error("the session is over")]
     Over,
-    /// The session is at another step, because the form came from an older page.
+    /// The session is at a step that does not allow the request. In most cases, the form came from an older page.
     #[error("the session stands at another step")]
     Stale,
     /// The store reported an error.
@@ -124,7 +124,8 @@ impl Flow {
         }))
     }
 
-    /// Reads a session. If it has waited too long for an answer, returns it with the step that follows.
+    /// Reads a session. If it has waited too long for an answer, returns it at the step for a missing answer. Does not
+    /// write this step into the store.
     fn current(connection: &Connection, sealer: &Sealer, key: SessionKey, now: i64) -> Result<Option<Flow>, Error> {
         let mut flow = Flow::load(connection, sealer, key)?;
         if let Some(flow) = &mut flow {
@@ -155,7 +156,7 @@ impl Flow {
     }
 }
 
-/// Ends the open sessions of a consent after its patient has left. Deletes sessions that cannot be decrypted.
+/// Ends the sessions of a consent, because its patient has left the flow. Deletes sessions that cannot be decrypted.
 pub(in crate::consent) fn end_left(
     connection: &Connection,
     sealer: &Sealer,
@@ -179,7 +180,8 @@ pub(in crate::consent) fn end_left(
     Ok(())
 }
 
-/// Deletes the open sessions of revoked consents whose patients were idle for too long.
+/// Deletes sessions that have not ended although their consent was revoked. Waits until the patient was idle for too
+/// long, so that a patient who returns earlier gets an explanation.
 pub(in crate::consent) fn forget_revoked_sessions(connection: &Connection, now: i64) -> Result<(), Error> {
     let sql = "DELETE FROM flow_session WHERE ended_at IS NULL AND consent IN
                (SELECT id FROM consent WHERE state = 'REVOKED' AND COALESCE(touched_at, created_at) <= ?1)";
@@ -195,8 +197,8 @@ pub struct Flows<'a> {
 }
 
 impl Flows<'_> {
-    /// Begins a flow: makes a consent in state CREATED and the session of the browser. If no browser opens a page of
-    /// the flow, the sweep deletes the consent and the session.
+    /// Begins a flow: makes a consent in state CREATED and a session for the browser. If no browser opens a page of the
+    /// flow, the sweep later deletes the consent and the session.
     pub fn begin(
         &self,
         client: &Client,
@@ -229,7 +231,7 @@ impl Flows<'_> {
         Ok(Begun { cookie, flow })
     }
 
-    /// Reads a session. This does not count as activity of the patient.
+    /// Reads a session. Does not record that the patient is active.
     pub fn peek(&self, key: SessionKey) -> Result<Option<Flow>, Error> {
         let now = self.store.clock().now();
         let sealer = self.store.sealer();
@@ -256,8 +258,8 @@ impl Flows<'_> {
         }
     }
 
-    /// Takes a step in one transaction. `work` changes the session and the rows that belong to it. If `work` fails,
-    /// nothing changes.
+    /// Takes a step in one transaction. `work` changes the session and other rows of the store. If `work` fails,
+    /// nothing changes. Returns [`FlowError::Over`] if the flow has ended or the patient was idle for too long.
     pub(super) fn step<T>(
         &self,
         key: SessionKey,

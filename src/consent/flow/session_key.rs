@@ -5,8 +5,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::consent::access::secret::{self, Digest};
 
-/// The key by which the store finds a session: the digest of its cookie. The key alone does not let anybody use the
-/// session.
+/// The key by which the store finds a session: the digest of its cookie. Nobody can use the session with the key alone,
+/// because the cookie cannot be computed from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionKey(pub(super) Digest);
 
@@ -16,7 +16,7 @@ impl SessionKey {
         SessionKey(secret::digest(cookie))
     }
 
-    /// Returns the key as bytes, as the store has it.
+    /// Returns the bytes of the key, which the store has in the column `digest`.
     pub(in crate::consent) fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -36,8 +36,8 @@ pub(in crate::consent) fn forget_sessions(connection: &Connection, consent: &str
     Ok(())
 }
 
-/// Deletes the ended sessions of a consent that has ended. An open session stays, so that a patient who returns to it
-/// is told that the consent has ended.
+/// Deletes the ended sessions of a consent that has ended. A session that has not ended stays, so that a patient who
+/// returns to it is told that the consent has ended.
 pub(in crate::consent) fn forget_closed_sessions(connection: &Connection, consent: &str) -> Result<(), Error> {
     let sql = "DELETE FROM flow_session WHERE consent = ?1 AND ended_at IS NOT NULL";
     connection.prepare_cached(sql)?.execute([consent])?;

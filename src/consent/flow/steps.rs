@@ -1,5 +1,5 @@
-//! The steps between the beginning and the end of a flow. Each is one transaction. A form from an older page changes
-//! nothing.
+//! The steps between the beginning and the end of a flow. Each step is one transaction. A form from an older page
+//! changes nothing.
 
 use rusqlite::Transaction;
 
@@ -18,7 +18,7 @@ use crate::consent::moves::{Grant, NewAuthorization, end};
 use crate::consent::record::{Authorization, AuthorizationType, Usage};
 use crate::consent::states::{AuthorizationEvent, AuthorizationState};
 
-/// While facilities are being connected, the session waits one `PATIENCE` longer for each group of this many
+/// While the service connects facilities, the session waits for one [`PATIENCE`], and for one more per `PLACES`
 /// facilities.
 const PLACES: i64 = 8;
 
@@ -34,11 +34,11 @@ pub struct Departure<'a> {
 }
 
 impl Departure<'_> {
-    /// Returns the usage to expect if the application requested `asked`. The source's grant may still reduce it to
+    /// Returns the usage to expect if the application requested `asked`. The source's grant can still reduce it to
     /// ONE_TIME.
     pub fn usage(&self, asked: Usage) -> Usage {
-        // Access by the other types cannot be renewed: a portal requires a sign-in each time, and IAL2 a new
-        // verification of the identity.
+        // Access by CREDENTIALS and IAL2 cannot be renewed: a portal requires a sign-in each time, and IAL2 requires a
+        // new verification of the identity.
         let renewable = matches!(
             self.authorization_type,
             AuthorizationType::Oauth | AuthorizationType::Ial1
@@ -91,7 +91,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Goes to another page of the flow. Abandons chosen sources that are not connected.
+    /// Goes to another page of the flow. Abandons the chosen sources that are not connected yet.
     pub fn go_to(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             leave_open(transaction, now, flow)?;
@@ -104,8 +104,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records the details that the patient entered, and waits for a search with them. Returns the session's turn. The
-    /// answer to the search is valid only in this turn.
+    /// Records the details that the patient entered, and shows that the session waits for a search with them. Returns
+    /// the session's new turn. The caller passes this turn with the search's answer, which is valid only in this turn.
     pub fn take_details(&self, key: SessionKey, details: Details) -> Result<u64, FlowError> {
         self.step(key, |_, now, flow| {
             if !matches!(flow.progress.step, Step::Details { .. }) {
@@ -118,8 +118,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Goes to `step`, because the request of this turn got no usable answer. Returns [`FlowError::Stale`] if the
-    /// patient has moved on.
+    /// Goes to `step`, because the request that was sent in turn `turn` got no usable answer. Returns
+    /// [`FlowError::Stale`] if the patient has moved on.
     pub fn asked_in_vain(&self, key: SessionKey, turn: u64, step: Step) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             still_at(flow, turn)?;
@@ -129,8 +129,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Goes to `step` after the patient has agreed inside a frame. The next pages are then shown in a window of its
-    /// own.
+    /// Goes to `step` after the patient has agreed on a page inside a frame. `step` is a `Step::Window`: the patient
+    /// opens a window beside the frame, and the flow continues there.
     pub fn go_beside(&self, key: SessionKey, step: Step) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             flow.progress.window = None;
@@ -139,8 +139,9 @@ impl Flows<'_> {
         })
     }
 
-    /// Makes the cookie for a window outside the frame, in place of an earlier one, and begins a new turn. So the
-    /// frame's page of this turn cannot open a second window. Returns the secret for the cookie, and the session.
+    /// Makes the cookie for a window beside the frame. The cookie of an earlier window becomes invalid. Also begins a
+    /// new turn, so that the frame's page of `turn` cannot open a second window. Returns the secret for the cookie, and
+    /// the session.
     pub fn open_window(&self, key: SessionKey, turn: u64) -> Result<(String, Flow), FlowError> {
         let cookie = secret::random("")?;
         let flow = self.step(key, |_, _, flow| {
@@ -156,8 +157,8 @@ impl Flows<'_> {
         Ok((cookie, flow))
     }
 
-    /// Sends the patient to a source. Only the browser and the source know `state`. Only this service knows
-    /// `verifier`.
+    /// Records that the patient is sent to a source. Only the browser and the source know `state`, because the store
+    /// has only its digest. Only this service knows `verifier`, which the store has encrypted.
     pub fn depart(&self, key: SessionKey, to: &Departure<'_>, state: &str, verifier: &[u8]) -> Result<(), FlowError> {
         let sealed = self.store.attempts().seal_verifier(state, verifier)?;
         self.step(key, |transaction, now, flow| {
@@ -209,7 +210,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Sends the patient to an identity provider.
+    /// Records that the patient is sent to an identity provider. The step stays the same until the patient returns.
     pub fn depart_to_provider(
         &self,
         key: SessionKey,
@@ -263,8 +264,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records that the patient agrees to connect facilities, and waits for their answers. For each of `chosen` that
-    /// was found and is not connected yet, returns an authorization in state AUTHORIZING.
+    /// Records that the patient agrees to connect facilities, and shows that the session waits for their answers. For
+    /// each of `chosen` that was found and is not connected yet, returns an authorization in state AUTHORIZING.
     pub fn connect_places(
         &self,
         key: SessionKey,
@@ -292,7 +293,7 @@ impl Flows<'_> {
         })
     }
 
-    /// Shows the hub, because every facility has answered or failed.
+    /// Shows the hub. The caller calls this when every facility has answered or failed.
     pub fn places_answered(&self, key: SessionKey) -> Result<(), FlowError> {
         self.step(key, |_, _, flow| {
             if flow.progress.connects_places() {
@@ -302,7 +303,8 @@ impl Flows<'_> {
         })
     }
 
-    /// Records that a source granted access: its grant and its tokens.
+    /// Stores the grant and the tokens of a source that has granted access. `id` is the id of the source's
+    /// authorization.
     pub fn source_granted(&self, key: SessionKey, id: &str, granted: &SourceGrant<'_>) -> Result<Flow, FlowError> {
         let sealed = self.store.credentials().seal(id, granted.credential)?;
         self.step(key, |transaction, now, flow| {
@@ -311,7 +313,7 @@ impl Flows<'_> {
             credential::keep(transaction, now, id, &sealed)?;
             flow.authorizations = Authorization::of(transaction, &flow.consent.id)?;
             flow.progress.window = None;
-            // If several facilities are being connected, wait for the others.
+            // If the service is connecting several facilities, go on waiting for the other facilities.
             let next = if flow.progress.connects_places() {
                 flow.progress.step.clone()
             } else {
@@ -322,8 +324,9 @@ impl Flows<'_> {
         })
     }
 
-    /// Records that a source granted no access. If the patient was sent to the source, the next page shows the
-    /// reason. If the service was connecting facilities, the session goes on waiting for the others.
+    /// Records that a source granted no access. `id` is the id of the source's authorization. If the patient was sent
+    /// to the source, the next page shows the reason. If the service is connecting several facilities, the session goes
+    /// on waiting for the other facilities.
     pub fn source_failed(&self, key: SessionKey, id: &str, trouble: Trouble) -> Result<(), FlowError> {
         self.step(key, |transaction, now, flow| {
             let mut authorization = authorizing(transaction, flow, id)?;
@@ -355,8 +358,8 @@ fn still_at(flow: &Flow, turn: u64) -> Result<(), FlowError> {
     }
 }
 
-/// Shows the facilities that were found, first the one that the patient had chosen. If none was found, shows a page
-/// that says so.
+/// Shows the facilities that were found. The facility that the patient chose before the search comes first. If none was
+/// found, shows a page that says so.
 fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     let sought = flow.progress.sought.as_deref();
     places.sort_by_key(|place| Some(place.endpoint.as_str()) != sought);
@@ -365,9 +368,9 @@ fn found(flow: &mut Flow, mut places: Vec<RecordLocation>) {
     flow.progress.go(step);
 }
 
-/// Changes the state of a source's authorization to AUTHORIZING and returns it. Uses the authorization that was made
-/// when the patient chose the source, or makes a new one. If the patient signs in at the source, abandons all other
-/// chosen sources that are not connected.
+/// Changes the state of a source's authorization to AUTHORIZING and returns the authorization. Uses the authorization
+/// that was made when the patient chose the source, or makes a new one. If the patient signs in at the source, abandons
+/// all other authorizations that are CREATED or AUTHORIZING.
 fn sent(
     transaction: &Transaction<'_>,
     now: i64,

@@ -1,5 +1,5 @@
-//! The audit log: what happened to applications, consents and keys, and who did it. Rows are added and never changed.
-//! The file `audit_archive` moves old rows of ended consents to files.
+//! The audit log: what happened to applications, consents and keys, and who did it. Entries are added and never
+//! changed. The file `audit_archive` moves old entries of ended consents to files.
 
 use rusqlite::{Connection, Row, params};
 
@@ -8,7 +8,7 @@ use super::super::states::named;
 use super::super::store::Store;
 
 named! {
-    /// Who did something.
+    /// Who caused an event.
     Actor {
         /// A patient, in the consent flow or with an access token.
         Patient = "patient",
@@ -26,11 +26,11 @@ named! {
 pub struct AuditEntry {
     /// The entry's number. Later entries have higher numbers.
     pub id: i64,
-    /// When it happened, in seconds since the Unix epoch.
+    /// When the event happened, in seconds since the Unix epoch.
     pub at: i64,
-    /// Who did it.
+    /// Who caused the event.
     pub actor: Actor,
-    /// What happened: the subject and the event, such as `consent.created`.
+    /// The kind of the event, such as `consent.created`.
     pub action: String,
     /// The id of the application that the entry is about.
     pub application: Option<String>,
@@ -60,7 +60,7 @@ impl AuditEntry {
     }
 }
 
-/// What an entry is about.
+/// The ids of the application, consent and authorization that an entry is about.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::consent) struct About<'a> {
     pub(in crate::consent) application: Option<&'a str>,
@@ -68,7 +68,7 @@ pub(in crate::consent) struct About<'a> {
     pub(in crate::consent) authorization: Option<&'a str>,
 }
 
-/// Adds an entry, in the transaction that makes the change.
+/// Adds an entry. The caller calls this in the transaction that makes the change, so that both become visible together.
 pub(in crate::consent) fn note(
     connection: &Connection,
     at: i64,
@@ -103,7 +103,7 @@ impl Audit<'_> {
         self.note_of_operator("keys.copy", copy)
     }
 
-    /// Records that the operator has removed the registration of a copy, so that later erasures do not change the
+    /// Records that the operator has removed the registration of a copy of the keys. Later erasures do not change this
     /// copy.
     pub fn keys_copy_forgotten(&self, copy: &str) -> Result<(), Error> {
         self.note_of_operator("keys.forget_copy", copy)

@@ -1,8 +1,9 @@
-//! The archive of the audit log: lines of ended consents that are older than [`ARCHIVED_AFTER`] move to one file per
-//! month, `audit/2026-11.ndjson` beside the store. Lines about applications, endpoints and keys stay in the store.
+//! The archive of the audit log. Entries about ended consents move to files when they are older than
+//! [`ARCHIVED_AFTER`]. There is one file per month, such as `audit/2026-11.ndjson` beside the store, with one entry per
+//! line. Entries about applications, endpoints and keys stay in the store.
 //!
-//! Invariant: a line is removed from the store only after it is durable in its file. After a crash in between, the file
-//! and the store both have the line. Readers merge the two.
+//! Invariant: an entry is deleted from the store only after it is durable in its file. After a crash between these two
+//! actions, the file and the store both have the entry. Readers merge both and return the entry once.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,16 +17,16 @@ use super::super::error::Error;
 use super::audit::{Audit, AuditEntry, COLUMNS};
 use crate::private;
 
-/// The age in seconds from which a line may move to the archive.
+/// The age in seconds from which an entry can move to the archive.
 pub const ARCHIVED_AFTER: i64 = 90 * 86_400;
 
 const FOLDER: &str = "audit";
-/// The maximum number of lines in one transaction, so that other writers need not wait long.
+/// The maximum number of entries that one transaction moves, so that other writers need not wait long.
 const AT_ONCE: u32 = 1_000;
 
-/// The condition for lines whose consent has not ended: the patient is in the flow, the code is not exchanged, or the
-/// application may use or retry one of the sources. An operator's consent has no sources. It has not ended as long as
-/// its state is EXCHANGED.
+/// The condition for entries whose consent has not ended. They stay in the store. Such a consent is in one of these
+/// situations: the patient is in the flow, the code is not exchanged, or the application can use or retry one of the
+/// sources. An operator's consent has no sources. It has not ended as long as its state is EXCHANGED.
 const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.consent AND (
         consent.state IN ('CREATED', 'AUTHORIZED') OR consent.state = 'EXCHANGED' AND (
             NOT EXISTS (SELECT 1 FROM patient_authorization WHERE consent = consent.id)
@@ -33,7 +34,7 @@ const GOES_ON: &str = "EXISTS (SELECT 1 FROM consent WHERE consent.id = audit.co
                        AND state IN ('CREATED', 'AUTHORIZING', 'AUTHORIZED', 'EXCHANGED', 'ERRORED')))))";
 
 impl Audit<'_> {
-    /// Moves old lines of ended consents to files. Returns the number of moved lines.
+    /// Moves old entries of ended consents to files. Returns the number of moved entries.
     pub(in crate::consent) fn archive(&self, now: i64) -> Result<usize, Error> {
         let before = now - ARCHIVED_AFTER;
         let folder = self.store.folder().join(FOLDER);
@@ -52,8 +53,8 @@ impl Audit<'_> {
         }
     }
 
-    /// Merges `found` with the archive. `found` has the newest entries of the store. Returns the newest `limit` entries
-    /// of both.
+    /// Adds entries of the archive to `found`, which has the newest entries of the store. Returns the newest `limit`
+    /// entries of the store and the archive.
     pub(in crate::consent) fn with_archived(
         &self,
         mut found: Vec<AuditEntry>,
@@ -80,17 +81,17 @@ impl Audit<'_> {
     }
 }
 
-/// What `look` found in one batch of lines.
+/// What `look` found in one batch of entries.
 struct LookedAt {
-    /// The ids of lines that are old enough and whose consents have ended.
+    /// The ids of the entries to move: they are old enough, and their consents have ended.
     ended: Vec<i64>,
-    /// The id after which the next batch begins. `None` if a line of this batch was too young, or if the batch had no
-    /// lines.
+    /// The id after which the next batch begins. `None` if there is no next batch: an entry of this batch was too
+    /// young, or the batch was empty.
     next: Option<i64>,
 }
 
-/// Reads a batch of lines in the order of their ids. Stops at the first line that is too young: all later lines are
-/// younger, unless a clock was set back.
+/// Reads a batch of entries in the order of their ids. Stops at the first entry that is too young, because all later
+/// entries are younger, unless a clock was set back.
 fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Error> {
     let sql = format!(
         "SELECT id, at, consent IS NOT NULL AND NOT {GOES_ON} FROM audit WHERE id > ?1 ORDER BY id LIMIT {AT_ONCE}"
@@ -115,8 +116,8 @@ fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Er
     Ok(looked_at)
 }
 
-/// Writes lines to the files of their months and removes them from the store. Skips lines that another process has
-/// moved in the meantime.
+/// Writes the entries `ids` to the files of their months and deletes them from the store. Skips entries that another
+/// process has moved in the meantime. Returns the number of moved entries.
 fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Result<usize, Error> {
     let mut months: BTreeMap<String, (i64, Vec<u8>)> = BTreeMap::new();
     let mut moved = 0;
@@ -173,7 +174,7 @@ fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
 }
 
 /// Returns the entries of a month's file, or only those of `consent` if it is given. Returns none if there is no file.
-/// Skips the partial lines that a crash may have left. The store still has these lines.
+/// Skips the partial lines that a crash can leave. The store still has the entries of these lines.
 fn entries(folder: &Path, month: &str, consent: Option<&str>) -> Result<Vec<AuditEntry>, Error> {
     let path = file_of(folder, month);
     let unreadable = |source| Error::Archive {
@@ -221,7 +222,8 @@ mod tests {
     /// 2026-01-15T00:00:00Z.
     const START: i64 = 1_768_435_200;
 
-    /// Makes a store with lines of an operator's consent, of a deleted consent, and of no consent.
+    /// Makes a store with entries about an operator's consent, about a deleted consent, and about no consent. Returns
+    /// the id of the operator's consent.
     fn store(folder: &Path) -> (Store, String) {
         let store = Store::open(folder, Clock::at(START)).unwrap();
         let kept = store.consents().of_imported("local", Mode::Live, "p1").unwrap();
@@ -286,7 +288,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = store(folder.path());
         let all = store.audit().newest(None, 1_000).unwrap();
-        // A crash left these: a line that the store still has, and a part of that line.
+        // Write what a crash can leave in the file: the line of an entry that the store still has, and a part of such a
+        // line.
         let oldest = all.iter().rev().find(|entry| entry.action == "of.gone").unwrap();
         let whole = serde_json::to_string(oldest).unwrap();
         std::fs::create_dir(folder.path().join("audit")).unwrap();

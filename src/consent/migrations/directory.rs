@@ -1,6 +1,6 @@
 //! The directory: what the service knows of endpoints, and what patients see and search.
 
-/// The addresses that an endpoint may use for further pages although they are outside its FHIR base.
+/// The addresses to which an endpoint's links to further pages may lead although they are outside its FHIR base.
 pub(super) const ENDPOINT_PAGES: &str = "
     CREATE TABLE endpoint_page (
         endpoint TEXT NOT NULL REFERENCES endpoint (id) ON DELETE CASCADE,
@@ -9,7 +9,7 @@ pub(super) const ENDPOINT_PAGES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// What the service finds out about endpoints, and the missing records of syncs.
+/// What the service finds out about endpoints. Also the missing records and the fetched records of each sync.
 pub(super) const SOURCE_DIALECTS: &str = "
     -- The _count that the source takes, 0 where it takes none; NULL before the first sync.
     ALTER TABLE endpoint ADD COLUMN page_size INTEGER;
@@ -79,8 +79,8 @@ pub(super) const PROFILES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// The data for the search of the directory: the operator's rank, an index over recent grants, and a count of changes.
-/// A process compares this count with an earlier one to notice that its search index is outdated.
+/// The data for the search of the directory: the operator's rank, an index over the times of grants, and a count of
+/// changes. A process compares this count with an earlier one to notice that its search index is outdated.
 pub(super) const DIRECTORY_SEARCH: &str = "
     ALTER TABLE organization_profile ADD COLUMN rank INTEGER CHECK (rank > 0);
     CREATE INDEX patient_authorization_by_grant ON patient_authorization (authorized_at, endpoint, consent)

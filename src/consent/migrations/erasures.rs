@@ -1,7 +1,7 @@
 //! Erasures and their receipts.
 
-/// Counts missing targets of references for each authorization. Splits an erasure into two steps: the removal of the
-/// rows, and the normalization of the person's remaining records.
+/// Counts missing targets of references for each authorization instead of each consent. Splits an erasure into two
+/// steps: the removal of the rows, and the normalization of the person's remaining records.
 pub(super) const ERASURE_STEPS: &str = "
     DROP TABLE dangling_reference;
     CREATE TABLE dangling (

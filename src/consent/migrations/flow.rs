@@ -1,6 +1,6 @@
 //! Later changes of flows and tokens.
 
-/// Adds the counts of flows that no browser opened.
+/// Adds the time at which a browser first opened a flow, and the counts of flows that no browser opened.
 pub(super) const UNBEGUN_FLOWS: &str = "
     -- When a browser first showed a page of the flow. Whether it did in sessions of earlier releases is not known.
     ALTER TABLE flow_session ADD COLUMN begun_at INTEGER;
@@ -54,7 +54,7 @@ pub(super) const SEALED_SESSIONS: &str = "
 mod tests {
     use super::super::run::{before, migrate};
 
-    /// The rows of a store that has not taken the step `USAGE_BY_GRANT`.
+    /// Rows for a store before the step `USAGE_BY_GRANT`.
     const BEFORE: &str = "
         INSERT INTO application (id, name, created_at) VALUES ('app', 'app', 0);
         INSERT INTO organization (id, name, type, created_at) VALUES ('o', 'o', 'PAYER', 0);

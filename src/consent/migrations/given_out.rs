@@ -58,7 +58,8 @@ pub(super) const HEALTH_LINKS: &str = "
         BEGIN INSERT INTO health_link_gone (id) VALUES (NULL); END;
 ";
 
-/// The tokens and sessions of console users. Secrets are SHA-256 digests. Times are seconds since the Unix epoch.
+/// The tokens and sessions of console users. Secrets are stored as SHA-256 digests. Times are seconds since the Unix
+/// epoch.
 pub(super) const CONSOLE: &str = "
     -- Made on the command line, used up by signing in.
     CREATE TABLE console_token (

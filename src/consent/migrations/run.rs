@@ -1,4 +1,4 @@
-//! Takes the steps that a store has not taken.
+//! Runs the steps that a store has not taken yet.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -9,7 +9,8 @@ use super::flow::SEALED_SESSIONS;
 use super::keys::SEALED_KEYS;
 use super::steps::STEPS;
 
-/// Migrates the store to the newest version, in one transaction. Another process that opens the store waits for it.
+/// Migrates the store to the newest version, in one transaction. Another process that opens the store waits for this
+/// transaction. Returns [`Error::TooNew`] if a newer release has already migrated the store.
 pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Error> {
     let known = STEPS.len() as i64;
     let found = version(connection)?;
@@ -29,13 +30,13 @@ pub(in crate::consent) fn migrate(connection: &mut Connection) -> Result<(), Err
     Ok(())
 }
 
-/// Takes only the steps before the one that encrypts signing keys.
+/// Takes only the steps before [`SEALED_KEYS`], for a store whose signing keys are not encrypted.
 #[cfg(test)]
 pub(in crate::consent) fn migrate_before_sealed_keys(connection: &Connection) {
     migrate_before(connection, SEALED_KEYS);
 }
 
-/// Takes only the steps before the one that encrypts sessions.
+/// Takes only the steps before [`SEALED_SESSIONS`], for a store whose sessions are not encrypted.
 #[cfg(test)]
 pub(in crate::consent) fn migrate_before_sealed_sessions(connection: &Connection) {
     migrate_before(connection, SEALED_SESSIONS);

@@ -1,6 +1,7 @@
 //! The results of sync jobs.
 
-/// The number of syncs in which the target of a reference was missing.
+/// For each reference, the number of syncs in which its target was missing. The step `ERASURE_STEPS` replaces this
+/// table.
 pub(super) const DANGLING: &str = "
     CREATE TABLE dangling_reference (
         consent TEXT NOT NULL REFERENCES consent (id) ON DELETE CASCADE,

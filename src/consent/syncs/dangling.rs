@@ -1,6 +1,6 @@
-//! References in an authorization's records whose targets are missing. For each hash of such a reference, the store has
-//! the number of consecutive syncs in which the target was missing. If it was missing in three syncs, normalization
-//! marks the reference as dangling.
+//! References in an authorization's records whose targets are missing. For the hash of each such reference, the store
+//! has the number of consecutive syncs in which the target was missing. If this number is three, normalization marks
+//! the reference as dangling.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl Dangling<'_> {
     }
 }
 
-/// Replaces the hashes of the previous sync by those of the sync that has just ended.
+/// Stores the hashes and counts of the sync that has just ended, in place of those of the previous sync.
 pub(in crate::consent) fn keep_dangling(
     connection: &Connection,
     authorization: &str,
@@ -66,8 +66,8 @@ fn read(counts: &[u8]) -> BTreeMap<u64, u32> {
     entries.collect()
 }
 
-/// Encodes the counts in the order of the hashes. If there are too many, the hashes with the highest counts stay,
-/// because they will soonest reach the number that normalization requires.
+/// Encodes the hashes, each followed by its count, in the order of the hashes. Keeps at most `max_bytes` hashes: those
+/// with the highest counts, because they will soonest reach the count that normalization requires.
 fn written(dangling: &BTreeMap<u64, u32>, max_bytes: usize) -> Vec<u8> {
     let mut kept: Vec<(u64, u32)> = dangling.iter().map(|(hash, count)| (*hash, *count)).collect();
     if kept.len() > max_bytes {

@@ -14,7 +14,8 @@ use crate::normalize::Counts;
 pub struct LastSync {
     /// When the newest completed job was begun.
     pub started_at: i64,
-    /// The types of which the newest completed job could not get all records.
+    /// The types of which the newest completed job could not get all records. Binary is not among them if the service
+    /// only refused some Binaries.
     pub missing: Vec<String>,
     /// The types of which any completed job fetched records.
     pub had: Vec<String>,
@@ -34,9 +35,9 @@ pub struct ListedJob {
 }
 
 impl Jobs<'_> {
-    /// Whether a completed sync stored the source's own Patient resource. Syncs of other authorizations count, too,
-    /// if they have the same consent, endpoint and Patient, because they store the same rows. For syncs of earlier
-    /// releases, which have no counts, the answer is `true`.
+    /// Whether a completed sync of this authorization stored the source's own Patient resource. Syncs of other
+    /// authorizations with the same consent, endpoint and Patient count, too, because they store the same rows. A
+    /// completed sync without counts also makes the answer `true`, because earlier releases stored no counts.
     pub fn had_patient(&self, authorization: &str) -> Result<bool, Error> {
         let sql = "SELECT EXISTS (
                        SELECT 1 FROM patient_authorization AS this
@@ -54,7 +55,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Returns what earlier syncs of an authorization have shown. `None` if none was completed.
+    /// Returns what earlier syncs of an authorization have shown. `None` if no sync was completed.
     pub fn last_sync(&self, authorization: &str) -> Result<Option<LastSync>, Error> {
         self.store.read(|connection| {
             let newest = "WHERE authorization = ?1 AND state = 'COMPLETED' ORDER BY rowid DESC LIMIT 1";
@@ -87,7 +88,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Returns at most `limit` jobs whose id begins with `beginning`.
+    /// Returns at most `limit` jobs whose id begins with `beginning`. A job with exactly this id comes first, and then
+    /// newer jobs before older ones.
     pub fn beginning(&self, beginning: &str, limit: u32) -> Result<Vec<ListedJob>, Error> {
         self.store.read(|connection| {
             let condition = "WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id = ?1 DESC, rowid DESC LIMIT ?2";

@@ -15,7 +15,8 @@ use super::super::store::Store;
 use super::dangling::keep_dangling;
 use super::report::{JobReport, keep_report};
 
-/// The maximum number of characters of a stored reason.
+/// The maximum number of characters of a reason that is stored with a job. A detail in the audit log can have four
+/// times as many.
 const LONGEST: usize = 500;
 /// The maximum number of audit lines about the missing records of one type in one job.
 const NOTED: usize = 4;
@@ -36,8 +37,8 @@ pub struct BegunJob {
 pub struct JobFailure<'a> {
     /// The reason in words, without secrets or contents of records.
     pub why: &'a str,
-    /// Whether the service has lost its access to the source. If it has not, the application may request the first
-    /// records again.
+    /// Whether the service has lost its access to the source. After a failed first sync, the credential is then
+    /// deleted. Otherwise the application can request the first sync again.
     pub access_ended: bool,
     /// The issues of the source's OperationOutcome, as a JSON array. They are stored encrypted, and only the
     /// application gets them.
@@ -80,7 +81,7 @@ impl<'a> From<&'a str> for JobFailure<'a> {
     }
 }
 
-/// A job that may start now.
+/// A job that can start now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Due {
     /// The id of the job.
@@ -114,7 +115,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Puts all ACTIVE jobs back into the queue, after the worker that began them has ended. Returns their number.
+    /// Puts all ACTIVE jobs back into the queue. The caller calls this when the worker that began them has ended.
+    /// Returns their number.
     pub fn take_up(&self) -> Result<usize, Error> {
         let now = self.store.clock().now();
         let jobs = self.store.write(|transaction| {
@@ -128,7 +130,7 @@ impl Jobs<'_> {
         Ok(jobs)
     }
 
-    /// Puts new jobs into the queue. Returns at most `max_jobs` jobs that may start, oldest first. While one job of an
+    /// Puts new jobs into the queue. Returns at most `max_jobs` jobs that can start, oldest first. While one job of an
     /// authorization is ACTIVE, the authorization's other jobs wait. At most `each` jobs query one endpoint at a time,
     /// so that a slow endpoint does not hold up others.
     pub fn due(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
@@ -175,8 +177,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Starts a job. `None` if it may not start: it is not WAITING, its authorization has ended (which stops the
-    /// job), or another job of the authorization is ACTIVE.
+    /// Starts a job. Returns `None` if the job is not WAITING, or if another job of its authorization is ACTIVE. Stops
+    /// the job and returns `None` if its authorization has ended.
     pub fn begin(&self, id: &str) -> Result<Option<BegunJob>, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
@@ -268,8 +270,9 @@ impl Jobs<'_> {
         })
     }
 
-    /// Ends a job that cannot succeed. If no job of its authorization was ever completed, an EXCHANGED authorization
-    /// becomes ERRORED, and the source's message is stored. Returns `false` if the job is not ACTIVE any more.
+    /// Ends a job that cannot succeed. If no job of its EXCHANGED authorization was ever completed, the authorization
+    /// becomes ERRORED, and the source's message (`outcome`) is stored. Returns `false` if the job is not ACTIVE any
+    /// more.
     pub fn fail<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure

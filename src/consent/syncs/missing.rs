@@ -12,13 +12,14 @@ named! {
         NotServed = "not-served",
         /// The source forbids access to these records.
         Forbidden = "forbidden",
-        /// The source reported an error, or returned something other than records.
+        /// The source reported an error, did not answer, or returned something other than records.
         Failed = "failed",
-        /// Other records refer to this one, and the source does not have it.
+        /// Other records refer to the missing record, and the source does not have it.
         NotFound = "not-found",
-        /// The source accepts only narrower queries, and these queries do not find all records.
+        /// The service did not request all records. The source accepts only narrower queries, it refused too many
+        /// queries, or there are too many records.
         NotAsked = "not-asked",
-        /// The source returned the records, and the service refused them.
+        /// The service refused the records that the source returned, or did not fetch a record because it is too large.
         NotTaken = "not-taken",
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a consent's records can be read. This file defines the type of the answer, which is also cached.
+//! The types that state whether a consent's records can be read. The file `readiness` computes and caches their values.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use std::sync::Arc;
 pub enum Readiness {
     /// The records can be read.
     Ready,
-    /// The first records of a source are being fetched.
+    /// The first sync of a source is in the queue or is running.
     Syncing {
-        /// When the source is queried next, if it requested a pause. In seconds since the Unix epoch.
+        /// When the source is queried next, if its job was postponed. In seconds since the Unix epoch.
         again_at: Option<i64>,
     },
     /// No source has records, no first sync is running, and no records have expired.

@@ -1,5 +1,5 @@
-//! Computes whether a consent's records can be read, and whose they are. Every FHIR request of a patient needs this,
-//! so it is cached until a job changes or a source's records expire.
+//! Computes whether a consent's records can be read, and whose they are. Every FHIR request of a patient needs this, so
+//! the result is cached until a job changes or a source's records expire.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ impl Consents<'_> {
     /// Returns whether a consent's records can be read, and whose they are. If there is no such consent, the answer is
     /// `Ready` without Patients.
     pub fn presence(&self, consent: &str) -> Result<Presence, Error> {
-        // Read the counter first. If a change happens while the value is computed, the next request finds another
-        // counter and computes it again.
+        // Read the counter before anything else. If a job changes while the value is computed, the counter differs at
+        // the next request, which then computes the value again.
         let (moment, now) = (self.store.jobs_moment(), self.store.clock().now());
         if let Some((known, presence)) = self.store.known_presence().get(consent)
             && known == moment
@@ -37,16 +37,16 @@ impl Consents<'_> {
 }
 
 impl ConsentWithSources {
-    /// Returns whether the consent's records can be read. An operator's consent has no sources: its records can be read
-    /// unless they were expunged.
+    /// Returns whether the consent's records can be read. An operator's consent has no sources. Its records can always
+    /// be read, unless they were expunged.
     pub fn readiness(&self, now: i64) -> Readiness {
         if self.consent.expunged_at.is_some() {
             return Readiness::Expunged;
         }
         let first: Vec<&Source> = self.sources.iter().filter(|source| source.is_first(now)).collect();
         if !first.is_empty() {
-            // Take the earliest time. A job that is not postponed has `None`, which comes before all times: such a job
-            // may end soon, so clients should ask again soon.
+            // Take the earliest time. A job that is not postponed has `None`, which comes before all times. Such a job
+            // can end soon, so clients should ask again soon.
             let again = first.iter().map(|source| source.put_off_until(now));
             let again_at = again.min().flatten();
             return Readiness::Syncing { again_at };
@@ -84,7 +84,7 @@ impl ConsentWithSources {
 }
 
 impl Source {
-    /// Whether the first records of this source are being fetched.
+    /// Whether the first sync of this source is in the queue or is running.
     fn is_first(&self, now: i64) -> bool {
         let open = self.sync.is_some_and(JobState::is_open);
         self.authorization.is_active(now) && self.synced_at.is_none() && open

@@ -1,8 +1,8 @@
-//! The results of sync jobs: what was fetched and what is missing, by resource type. They are stored with the job,
-//! for the operator and the application.
+//! The results of sync jobs: what was fetched and what is missing, by resource type. They are stored with the job. The
+//! operator and the application can see them.
 //!
-//! Invariant: no result has contents of records, tokens, paths or queries. A reason has only types, categories, hosts
-//! and HTTP statuses.
+//! Invariant: a result contains no contents of records, no tokens, no paths and no queries. A reason contains only
+//! types, categories, hosts and HTTP statuses.
 
 use std::collections::BTreeMap;
 
@@ -36,9 +36,9 @@ pub struct JobReport {
 pub struct AttachmentCounts {
     /// Attachments that this job fetched.
     pub fetched: u64,
-    /// Attachments that were not fetched again, because the record describes them as before.
+    /// Attachments that were not fetched again, because the record's description of them has not changed.
     pub kept: u64,
-    /// Attachments that were not fetched, because they are too large or too many.
+    /// Attachments that were not fetched, because they are too large or because there are too many.
     pub at_source: u64,
     /// Attachments that could not be fetched.
     pub missing: u64,
@@ -63,8 +63,8 @@ impl AttachmentCounts {
 }
 
 impl JobReport {
-    /// Returns the missing records, at most `of_type` entries for each type, so that many entries of one type do not
-    /// displace another type. If a type has more, its last entry counts the remaining ones.
+    /// Returns the missing records with at most `of_type` entries for each type, so that one type cannot fill the whole
+    /// list. If a type has more entries, its last returned entry stands for all remaining ones and counts them.
     pub(in crate::consent) fn shortened(&self, of_type: usize) -> Vec<Missing> {
         let mut by_type: Vec<(&str, Vec<&Missing>)> = Vec::new();
         for one in &self.missing {
@@ -90,7 +90,8 @@ impl JobReport {
     }
 }
 
-/// Returns one entry that stands for all entries of `rest`, which are of one type. `None` if `rest` is empty.
+/// Combines the entries of `rest`, which have the same type, into one entry. Its detail has their number and their
+/// reasons. `None` if `rest` is empty.
 fn counted(rest: &[&Missing]) -> Option<Missing> {
     let first = rest.first()?;
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
@@ -171,8 +172,8 @@ mod tests {
 
     #[test]
     fn late_types_are_kept_however_much_is_missing_of_early_ones() {
-        // Earlier releases stored only the first 200 entries, in the order of types. So 300 entries of Observation
-        // displaced those of Procedure.
+        // Earlier releases stored only the first 200 entries, in the order of types. So 300 entries of Observation left
+        // no room for those of Procedure.
         let mut missing: Vec<Missing> = (0..300)
             .map(|number| part("Observation", number, MissingReason::NotServed))
             .collect();

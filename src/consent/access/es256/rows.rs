@@ -124,7 +124,8 @@ pub(in crate::consent) fn renew(connection: &Connection, sealer: &Sealer, now: i
     Ok(())
 }
 
-/// Deletes the private halves that cannot be decrypted. Their signatures can still be verified.
+/// Deletes the private halves that cannot be decrypted, retires their keys and adds the ids to `keys.discarded`. The
+/// public halves stay, so that the signatures of these keys can still be verified.
 pub(in crate::consent) fn discard_unreadable(
     connection: &Connection,
     sealer: &Sealer,

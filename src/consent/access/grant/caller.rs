@@ -44,7 +44,7 @@ impl Clients<'_> {
     }
 }
 
-/// A client, and the digest of its secret key. A public client has none.
+/// A client, and the digest of its secret key. The digest is `None` for a public client.
 type Keys = (Client, Option<Vec<u8>>);
 
 /// Returns the client of an active publishable key.

@@ -36,7 +36,7 @@ pub struct Granted {
     pub by_link: bool,
 }
 
-/// What a transaction has granted. The token is signed after the commit.
+/// What a transaction has granted. The access token is signed after the commit.
 pub(super) struct Drafted {
     pub(super) claims: Claims,
     pub(super) refresh: Option<(String, i64)>,
@@ -47,8 +47,8 @@ pub(super) struct Drafted {
 /// The result of a transaction that is committed.
 pub(super) enum Outcome {
     Granted(Box<Drafted>),
-    /// A refusal that has ended a token family. It is no error here, because the end of the family must be committed.
-    /// Other refusals are returned as an error.
+    /// A refusal that has ended a token family. It is not returned as an error, because after the commit
+    /// `Tokens::grant` must reload the revoked tokens. Other refusals write nothing and are returned as an error.
     Refused(GrantError),
 }
 
@@ -81,7 +81,7 @@ impl Tokens {
         })
     }
 
-    /// Exchanges a public token. The client has sent its secret key.
+    /// Exchanges a public token. The caller must have checked the secret key of `client`.
     pub fn exchange_public_token(&self, client: &Client, token: &str) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let code = Code::find(connection, Kind::PublicToken, token)?.ok_or(GrantError::PublicToken)?;

@@ -87,8 +87,8 @@ impl Tokens {
             }
         }
         let (family, id) = (&token.family, &full_consent.consent.id);
-        // The client can use the next token without naming itself only if this holds for the present token, and if the
-        // client has sent no secret key.
+        // With its publishable key stored here, the client can use the next token without naming itself. Store the key
+        // only if the present token has one, and if the client has sent no secret key now.
         let public = caller.public_key().filter(|_| token.public_client.is_some());
         let refresh = add_refresh_token(connection, now, family, &full_consent, token.surface, public)?;
         let full_consent = full_consent.again(connection)?;
@@ -129,8 +129,8 @@ impl Tokens {
     }
 }
 
-/// Records the refresh of an EXCHANGED source of usage MULTIPLE. Makes a sync job if `resync` requests one and the
-/// source has no unfinished job.
+/// Records the refresh of an EXCHANGED source of usage MULTIPLE, and does nothing for other sources. Makes a sync job
+/// if `resync` requests one and the source has no unfinished job.
 fn again(connection: &Connection, now: i64, authorization: &Authorization, resync: Resync) -> Result<(), Error> {
     if authorization.usage != Usage::Multiple || authorization.state != AuthorizationState::Exchanged {
         return Ok(());
@@ -139,7 +139,8 @@ fn again(connection: &Connection, now: i64, authorization: &Authorization, resyn
     connection
         .prepare_cached(sql)?
         .execute(params![authorization.id, now])?;
-    // After an erasure of its records, a source delivers records only to a new authorization.
+    // If the records of this authorization were erased, do not sync: the source delivers records again only under a new
+    // authorization.
     if resync == Resync::Never || authorization.data_erased_at.is_some() {
         return Ok(());
     }

@@ -19,8 +19,9 @@ pub struct Revoked {
 }
 
 impl Store {
-    /// Revokes all authorizations of a consent. In other consents of the same user, application and mode, revokes
-    /// those for the same endpoints. A consent that then has no revocable authorization is revoked, too.
+    /// Revokes all authorizations of a consent. In other consents of the same user, application and mode, revokes the
+    /// authorizations for the same endpoints. If a consent then has no revocable authorization, revokes the consent,
+    /// too.
     pub fn revoke_links(&self, consent: &str) -> Result<Revoked, Error> {
         let now = self.clock().now();
         let revoked = self.write(|transaction| {

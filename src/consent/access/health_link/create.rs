@@ -17,7 +17,8 @@ pub const LINKS_AT_ONCE: u32 = 20;
 /// The authorizations whose records a new link may contain, and the latest possible expiry of the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTerms {
-    /// The earliest time at which the refresh window or the records of a source end. `None` if there is no such time.
+    /// The time at which the refresh window ends or the records of a source expire, whichever comes first. `None` if
+    /// there is no such time.
     pub until: Option<i64>,
     /// The ids of the authorizations whose records are stored or expected.
     sources: Vec<String>,

@@ -1,5 +1,5 @@
-//! Ends health links: at the patient's request, with their records, when they expire, or after too many wrong
-//! passcodes. Only audit lines remain of an ended link.
+//! Ends health links: at the patient's request, when their records are removed, when they expire, or after too many
+//! wrong passcodes. Only audit lines remain of an ended link.
 
 use rusqlite::{Connection, params};
 
@@ -83,8 +83,9 @@ impl HealthLinks<'_> {
         Ok(revoked)
     }
 
-    /// Ends all links of a consent and deletes their files. Returns their number. For callers that remove the
-    /// consent's records without ending an authorization.
+    /// Ends all links of a consent and deletes their files. Returns their number. A caller needs this only if it
+    /// removes the consent's records without ending an authorization, because the end of an authorization ends the
+    /// links.
     pub fn revoke_all(&self, consent: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.store.clock().now();
         let ended = self
@@ -94,9 +95,9 @@ impl HealthLinks<'_> {
         Ok(ended)
     }
 
-    /// Removes the bytes of deleted files from the write-ahead log. Returns whether the log is free of them. In the
-    /// store's file itself SQLite has overwritten the deleted rows (`secure_delete`). While another process reads,
-    /// the log cannot be emptied, and the next sweep tries again.
+    /// Removes the bytes of deleted files from the write-ahead log. In the store's main file SQLite has already
+    /// overwritten the deleted rows (`secure_delete`). Returns `false` if another process reads the store, because then
+    /// the log cannot be emptied. The next sweep tries again.
     pub fn wipe_ended(&self) -> Result<bool, Error> {
         let newest = "SELECT coalesce(max(id), 0) FROM health_link_gone";
         let newest: i64 = self

@@ -92,7 +92,7 @@ impl Clients<'_> {
         })
     }
 
-    /// Returns the application's newest client for a mode, apart from clients whose keys were replaced.
+    /// Returns the application's newest client for a mode. Ignores clients whose keys were replaced.
     pub fn of(&self, application: &str, mode: Mode) -> Result<Client, Error> {
         let connection = self.store.connection();
         let sql = "SELECT id, application, mode FROM client WHERE application = ?1 AND mode = ?2 AND retired_at IS NULL

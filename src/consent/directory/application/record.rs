@@ -1,4 +1,5 @@
-//! The table of applications: creates, reads and lists them. All changes of an application go through one function.
+//! The table of applications: creates, reads and lists them. Changes of an application's addresses and of its sync
+//! frequency go through `Applications::change`.
 
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
@@ -81,7 +82,8 @@ pub struct NewApplication<'a> {
     pub sync_frequency: SyncFrequency,
     /// The metadata of its dynamic registration, as JSON. `None` if an operator registers the application.
     pub registration: Option<&'a str>,
-    /// The initial access token of the registration, which uses up the token.
+    /// The initial access token with which an application registers itself for live mode. The registration uses it up.
+    /// `None` for test mode, and if an operator registers the application.
     pub initial_access_token: Option<&'a str>,
 }
 

@@ -6,7 +6,7 @@ use super::super::super::record::AuthorizationType;
 use super::index::Index;
 use crate::lake::Mode;
 
-/// After how many seconds the index is rebuilt, so that it has the present popularity of the organizations.
+/// After how many seconds the index is rebuilt, so that it has the present popularity of the endpoints.
 const FRESH_SECONDS: i64 = 3_600;
 
 /// The cached index. `None` before the first search.
@@ -26,7 +26,7 @@ pub(super) struct Made {
     pub(super) change: i64,
     pub(super) made_at: i64,
     pub(super) index: Index,
-    /// The endpoints by their numbers in the index.
+    /// The endpoints. The position of an endpoint is its number in the index.
     pub(super) endpoints: Vec<Numbered>,
 }
 

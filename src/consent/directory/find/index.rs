@@ -11,9 +11,9 @@ use super::states;
 use super::synonyms;
 use super::words::{initials, words};
 
-/// The distance of a word from an organization, by the kind of the word. In this order: a word of a name; two words of
-/// a name written as one; a synonym of a word, the initials of a name, or a word of the endpoint's unique name; a word
-/// of the place; a word for the organization's type.
+/// The distance between a word and an organization that it finds. A smaller distance is a better match. In this order,
+/// the word is: a word of a name; two words of a name written as one; a synonym of a word, the initials of a name, or a
+/// word of the endpoint's unique name; a word of the place; a word for the organization's type.
 const BY_NAME: u8 = 0;
 const BY_JOINED: u8 = 1;
 const BY_SYNONYM: u8 = 2;
@@ -23,7 +23,8 @@ const BY_KIND: u8 = 4;
 pub(super) const FIRST: usize = 3;
 pub(super) const HEAD: usize = 6;
 
-/// The strings by which patients may look for an organization. There is one such entry for each endpoint.
+/// The strings by which patients may look for an organization. There is one `Known` for each endpoint, so an
+/// organization with several endpoints has several.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     /// The names that patients see: the endpoint's labels and the organization's name.
@@ -36,12 +37,12 @@ pub(super) struct Known {
     pub(super) kind: String,
 }
 
-/// The words of all organizations. An organization is represented by its position in the list from which the index
-/// was built. If two match a query equally well, the one with the lower position comes first.
+/// The words of all organizations. The index knows an organization by a number: its position in the list of [`Known`]
+/// from which the index was built. If two match a query equally well, the one with the lower number comes first.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) tokens: Vec<Token>,
-    /// For each word, the list of the organizations that it finds, each with the distance. The lists of all words
+    /// For each word, the numbers of the organizations that it finds, each with the distance. The lists of all words
     /// follow one another.
     postings: Vec<(u32, u8)>,
     /// The names of each organization as single words without spaces.
@@ -80,8 +81,8 @@ impl Token {
     }
 }
 
-/// The words while the index is built. Each word has the distances of its organizations, and whether a misspelt word
-/// may mean it.
+/// The words while the index is built. Each word has the numbers of the organizations that it finds, with their
+/// distances, and whether a misspelt word may mean it.
 #[derive(Default)]
 struct Collected(BTreeMap<String, (BTreeMap<u32, u8>, bool)>);
 
@@ -176,7 +177,7 @@ impl Index {
         });
     }
 
-    /// Returns the number of organizations.
+    /// Returns the number of organizations. An organization counts once for each of its endpoints.
     pub(super) fn len(&self) -> usize {
         self.joined.len()
     }
@@ -188,7 +189,7 @@ impl Index {
         &rest[..rest.partition_point(|token| token.text.starts_with(letters))]
     }
 
-    /// Returns the organizations that a word finds, each with the distance.
+    /// Returns the numbers of the organizations that a word finds, each with the distance.
     pub(super) fn postings(&self, token: &Token) -> &[(u32, u8)] {
         &self.postings[token.from as usize..token.to as usize]
     }

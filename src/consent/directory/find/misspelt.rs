@@ -33,9 +33,9 @@ pub(super) struct Misspelt<'w> {
     word: &'w str,
     letters: usize,
     mistakes: usize,
-    /// Bit masks of letters. `all` has all letters of the word. The other masks have its first letters. A mistake can
-    /// shift letters. So if the word may have n mistakes, `within_*` masks have n letters less, and `around_*` masks
-    /// have n letters more.
+    /// Bit masks of letters. `all` has all letters of the word. The other masks have only its first letters. They are
+    /// compared with the first `HEAD` or `FIRST` letters of a word of the index. Each mistake can shift letters by one.
+    /// So if n mistakes are allowed, `within_*` masks have n letters less, and `around_*` masks have n letters more.
     all: u64,
     within_head: u64,
     around_head: u64,
@@ -60,7 +60,8 @@ impl<'w> Misspelt<'w> {
     /// Returns the words of the index that the misspelt word may mean, each with its similarity.
     pub(super) fn meant<'t>(&self, tokens: &'t [Token]) -> Vec<(&'t Token, Near)> {
         let mut meant = Vec::new();
-        // Neighbouring words with the same beginning have the same similarity, so compute it once.
+        // `near` reads only this beginning of a longer word. So longer words with the same beginning have the same
+        // similarity. They are neighbours, so compute it once.
         let mut last: Option<(&str, Option<Near>)> = None;
         for token in tokens.iter().filter(|token| self.may_mean(token)) {
             let beginning = token.beginning(self.letters + self.mistakes);
@@ -77,8 +78,9 @@ impl<'w> Misspelt<'w> {
         meant
     }
 
-    /// Whether a comparison of the letters' masks admits this word: each mistake adds at most one foreign letter.
-    /// This cheap test excludes most words before their mistakes are counted.
+    /// Whether the masks of letters allow that the misspelt word means this word. A letter of one word is foreign if
+    /// the other word does not have it. Each mistake adds at most one foreign letter to either word, so a word with
+    /// more foreign letters is excluded. This cheap test excludes most words before their mistakes are counted.
     fn may_mean(&self, token: &Token) -> bool {
         let few = |letters: u64, among: u64| (letters & !among).count_ones() as usize <= self.mistakes;
         token.may_be_misspelt

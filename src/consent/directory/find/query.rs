@@ -105,7 +105,8 @@ impl Index {
         distances
     }
 
-    /// Returns how much of a name the query is: 0 for the whole name, 1 for its beginning, 2 for less.
+    /// Compares the joined words of the query (`whole`) with the names of an organization. Returns 0 if they are a
+    /// whole name, 1 if they are the beginning of a name, and otherwise 2.
     fn likeness(&self, number: usize, whole: &str) -> u8 {
         let names = &self.joined[number];
         if names.iter().any(|name| name == whole) {
