@@ -11,7 +11,7 @@ pub fn folded(c: char) -> impl Iterator<Item = char> {
         .flat_map(char::to_lowercase)
 }
 
-/// Returns the form in which texts are compared without regard to case.
+/// Returns the case-folded text. Two texts are equal without regard to case if their case-folded texts are equal.
 pub fn fold_case(text: &str) -> Cow<'_, str> {
     if !text.is_ascii() {
         return Cow::Owned(text.chars().flat_map(folded).collect());

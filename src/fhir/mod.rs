@@ -1,4 +1,4 @@
-//! R4 as data: types, elements, search parameters and compartments, how an element is stored in columns, and the value
+//! R4 as data: types, elements, search parameters and compartments, how an element is stored in columns. Also the value
 //! types (partial dates, exact decimals, references, OperationOutcome) that all higher modules use.
 
 pub mod case;

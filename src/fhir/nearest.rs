@@ -2,8 +2,8 @@
 
 use strsim::osa_distance;
 
-/// Returns the known name that `name` probably means. `None` if no name is similar. Two swapped letters count as one
-/// mistake.
+/// Returns the known name that `name` probably means: the one with the fewest different letters, at most two. `None` if
+/// no name is similar. Two swapped letters count as one difference.
 pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let lower = name.to_ascii_lowercase();
     names
@@ -16,7 +16,8 @@ pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&
         .map(|(_, known)| known)
 }
 
-/// Returns the end of a sentence with the name that [`nearest`] returns. Empty if no name is similar.
+/// Returns a text for the end of an error message: `; did you mean '...'?` with the name that [`nearest`] returns.
+/// Empty if no name is similar.
 pub fn did_you_mean<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     match nearest(name, names) {
         Some(meant) => format!("; did you mean '{meant}'?"),

@@ -1,28 +1,29 @@
 //! How an R4 element is represented in columns: the naming rules that the writer (`columns::shred`) and the reader
 //! (`fhirpath`) share. `LAYOUT.md` documents the rules with a worked example.
 //!
-//! A repeating element is an Arrow `List` of the representation below, with the item field named [`LIST_ITEM`]. The
-//! companions of a repeating primitive (`x__number`, `x__start`, `_x`) are lists of the same lengths beside it. An
-//! absent element is null. A primitive that has an id or extension but no value is null in `x` and valid in `_x`.
+//! [`Storage`] has the column type of an element that does not repeat. A repeating element is an Arrow `List` of this
+//! type, and the item field is named [`LIST_ITEM`]. The companions of a repeating primitive (`x__number`, `x__start`,
+//! `_x`) are lists of the same lengths beside it. An absent element is null. A primitive that has an id or extension
+//! but no value is null in `x` and valid in `_x`.
 
 use super::facts::{Kind, Primitive, TypeDef};
 
 /// Name of the item field of every Arrow list.
 pub const LIST_ITEM: &str = "element";
-/// Suffix of the decimal(38,18) companion of a decimal's text. The companion is null if the decimal does not fit
+/// Suffix of the companion of a decimal: its value as decimal(38,18). The companion is null if the value does not fit
 /// exactly.
 pub const NUMBER: &str = "__number";
-/// Suffix of the inclusive lower bound of a date, dateTime, instant or time.
+/// Suffix of the companion of a date, dateTime, instant or time with its inclusive lower bound.
 pub const START: &str = "__start";
-/// Suffix of the exclusive upper bound of a date, dateTime, instant or time.
+/// Suffix of the companion of a date, dateTime, instant or time with its exclusive upper bound.
 pub const END: &str = "__end";
 /// Companion of `Reference.reference` that holds the type part of a relative reference.
 pub const REFERENCE_TYPE: &str = "reference__type";
 /// Companion of `Reference.reference` that holds the id part of a relative reference.
 pub const REFERENCE_ID: &str = "reference__id";
-/// Suffix of a root element's column. The column has it if the element has the same name as a system column.
+/// Suffix of the column of a root element that has the same name as a system column other than `id`.
 pub const ELEMENT: &str = "__element";
-/// As the last part of a leaf path: requests all leaves below the preceding parts.
+/// The last part of a leaf path such as `code.*`, which requests all leaves below `code`.
 pub const EVERYTHING: &str = "*";
 /// The system column that holds a resource's JSON text.
 pub const TEXT: &str = "resource";
@@ -101,6 +102,6 @@ pub fn root_column(name: &str) -> std::borrow::Cow<'_, str> {
 
 /// The columns that a computation reads, as dotted paths without list markers from the table's root:
 /// `code.coding.system`, `effectiveDateTime__start`. A path that names a struct requests only whether the struct is
-/// present, and the scan reads the cheapest leaf below it. A path whose last part is `*` (`code.*`) requests every leaf
-/// below the rest of the path.
+/// present, so the scan reads only the cheapest leaf below the struct. A path whose last part is `*` (`code.*`)
+/// requests every leaf below the rest of the path.
 pub type LeafSet = std::collections::BTreeSet<String>;

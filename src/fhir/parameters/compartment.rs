@@ -7,9 +7,9 @@ use super::super::facts::{TypeId, facts};
 
 static PATIENT: &str = include_str!("../../../schemas/patient-compartment.tsv");
 
-/// Returns the codes of the search parameters that put a resource of type `type_id` into a compartment: the parameters
-/// refer to the Patient of the compartment. Empty for a type that is in no compartment. A Patient is also in its own
-/// compartment.
+/// Returns the codes of the search parameters that put a resource of type `type_id` into compartments. The resource is
+/// in the compartment of each Patient to which a value of these parameters refers. Empty for a type that is in no
+/// compartment. A Patient is also in its own compartment, without a parameter.
 pub fn patient_params(type_id: TypeId) -> &'static [&'static str] {
     static PARAMS: OnceLock<Vec<Vec<&'static str>>> = OnceLock::new();
     &PARAMS.get_or_init(read)[type_id.index()]

@@ -17,16 +17,17 @@ pub struct SearchParameter {
     /// The resource types for which the parameter is defined. `Resource` and `DomainResource` mean all types that
     /// specialize them.
     pub bases: Vec<TypeId>,
-    /// For a parameter of type reference, the types of the targets. Empty if the definition does not state them.
+    /// For a parameter of type reference, the types of the targets. Empty if the definition allows all types or does
+    /// not state them.
     pub targets: Vec<TypeId>,
     /// The FHIRPath expression that yields the values, with the expressions for all bases joined by `|`. `None` for a
     /// parameter that no expression describes (`_text`).
     pub expression: Option<Cow<'static, str>>,
     /// The components of a composite, in the order of their values.
     pub components: Vec<Component>,
-    /// Whether a query may list alternative values (`a,b`). `None` if the definition does not say so.
+    /// Whether a query may list alternative values (`a,b`). `None` if the definition does not say whether.
     pub multiple_or: Option<bool>,
-    /// Whether a query may repeat the parameter. `None` if the definition does not say so.
+    /// Whether a query may repeat the parameter. `None` if the definition does not say whether.
     pub multiple_and: Option<bool>,
     /// The comparators that the definition names. Empty if it names none.
     pub comparators: Vec<Comparator>,

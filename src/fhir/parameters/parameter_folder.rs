@@ -31,7 +31,7 @@ pub enum SearchParameterError {
         /// What is wrong, with line and column.
         source: serde_json::Error,
     },
-    /// A file is JSON but no FHIR resource.
+    /// A file is JSON but no FHIR resource, because it has no `resourceType`.
     #[error("{}: no FHIR resource: it has no resourceType", path.display())]
     NoResource {
         /// The file.
@@ -118,8 +118,8 @@ pub(in crate::fhir) fn read(folder: &Path) -> Result<Vec<Added>, SearchParameter
     Ok(added)
 }
 
-/// Whether a file should have a resource. The description of a package (`package.json`) and hidden files
-/// (`.index.json`) have none.
+/// Whether a file is a JSON file that should contain a resource. The description of a package (`package.json`) and
+/// hidden files (`.index.json`) contain none.
 fn is_resource_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.extension()
@@ -176,7 +176,7 @@ fn bundle(mut json: Value) -> Vec<Value> {
         .collect()
 }
 
-/// A SearchParameter as written.
+/// The elements of a SearchParameter as they are in the file, not yet checked.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Raw {

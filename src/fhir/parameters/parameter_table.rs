@@ -1,5 +1,5 @@
-//! Reads `schemas/search-parameters.tsv`. The table is part of the program, so reading panics if there is a fault in
-//! it. A test reads it.
+//! Reads `schemas/search-parameters.tsv`. The table is part of the program, so a fault in it is a bug, and reading
+//! panics. A test reads the whole table.
 
 use std::borrow::Cow;
 use std::sync::Arc;

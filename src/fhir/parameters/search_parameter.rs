@@ -1,5 +1,5 @@
-//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources. Decides which parameter a
-//! code means for a resource type.
+//! The search parameters: HL7's 1,375 and those of a folder of SearchParameter resources. This file decides which
+//! parameter a code means for a resource type.
 //!
 //! If several parameters have the same code, a parameter that is defined for the type itself precedes one that the type
 //! inherits from `DomainResource` or `Resource`. Of two parameters that are defined for the same type, the one that was
@@ -51,7 +51,8 @@ impl SearchParameters {
             .map(|at| &of_type[at])
     }
 
-    /// Returns the parameter with this URL. Finds it even if a search by its code finds another parameter.
+    /// Returns the parameter with this URL. Finds it even if [`SearchParameters::get`] returns another parameter for
+    /// its code.
     pub fn by_url(&self, url: &str) -> Option<&Arc<SearchParameter>> {
         self.urls.get(url).map(|at| &self.all[*at])
     }
@@ -61,7 +62,7 @@ impl SearchParameters {
         self.types[type_id.index()].iter()
     }
 
-    /// Returns all parameters, including those that a search by their code does not find.
+    /// Returns all parameters, including those whose code means another parameter for [`SearchParameters::get`].
     pub fn all(&self) -> impl ExactSizeIterator<Item = &Arc<SearchParameter>> {
         self.all.iter()
     }

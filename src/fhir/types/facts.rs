@@ -9,16 +9,16 @@ use rustc_hash::FxHashMap;
 pub use super::type_def::{Element, Kind, Primitive, TypeDef, TypeId};
 use super::type_table;
 
-/// What a JSON property name means inside a type.
+/// What the name of a JSON property means in a type.
 #[derive(Clone, Copy, Debug)]
 pub struct Child<'a> {
-    /// The element.
+    /// The element to which the property belongs.
     pub element: &'a Element,
     /// The type of the property's value. For a choice, it is the type in the property's suffix.
     pub type_id: TypeId,
 }
 
-/// The table of all types.
+/// All types of R4, with their names and the JSON properties of each type.
 #[derive(Debug)]
 pub struct Facts {
     types: Vec<TypeDef>,

@@ -1,8 +1,9 @@
-//! A constant table of short names, such as the properties of a type. Rules look up every property of every record
-//! several times, so a lookup must cost few machine instructions. The length and four bytes of a name determine its
-//! slot, and names of 8 to 16 bytes are compared as two pieces of eight bytes.
+//! A constant table of short names, such as the properties of a type. The rules of normalization look up every property
+//! of every record several times, so a lookup must cost few machine instructions. The length and four bytes of a name
+//! determine the first slot to try. Names of 8 to 16 bytes are compared as two pieces of eight bytes, which can
+//! overlap.
 
-/// Values by name.
+/// A hash table from names to values. A name whose slot is taken is in one of the next slots.
 #[derive(Debug)]
 pub(crate) struct NameTable<V> {
     /// The slots. Their number is a power of two and at least four times the number of names.
@@ -72,7 +73,7 @@ impl<V> NameTable<V> {
     }
 }
 
-/// Whether two names are equal. Names of at most 16 bytes are compared without a call.
+/// Whether two names are equal. Names of at most 16 bytes are compared without a call of `memcmp`.
 #[inline]
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {

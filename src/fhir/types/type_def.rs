@@ -28,7 +28,7 @@ pub enum Kind {
     Resource,
 }
 
-/// The R4 primitive types (R4, section 2.24.0.1), and `xhtml`.
+/// The primitive types of R4 (section 2.24.0.1), and `xhtml`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Primitive {
@@ -76,7 +76,8 @@ pub struct Element {
     pub name: &'static str,
     /// The possible types. Only a choice element has several. `Resource` stands for any resource.
     pub types: Vec<TypeId>,
-    /// If `types` contains Reference or canonical: the resource types to which the element may point. Empty means any.
+    /// If `types` contains Reference or canonical: the resource types to which the element may refer. Empty means any
+    /// type.
     pub targets: Vec<TypeId>,
     /// Whether the element is a choice (`name[x]`), which is stored and serialized as `nameType`.
     pub choice: bool,
@@ -86,7 +87,7 @@ pub struct Element {
     pub min: u8,
     /// Whether the element is part of the summary form (`_summary=true`).
     pub summary: bool,
-    /// Whether the element is a modifier element.
+    /// Whether the element is a modifier element: its value can change the meaning of the elements around it.
     pub modifier: bool,
     /// Whether the element is a `code` whose required value set has the code `unknown`.
     pub has_unknown: bool,

@@ -1,7 +1,7 @@
 //! Reads `schemas/types.tsv` into [`TypeDef`]s: resolves names to [`TypeId`]s, adds inherited elements, and indexes the
-//! JSON properties of each type. This file decides nothing about R4 and follows the table.
+//! JSON properties of each type. The facts of R4 are in the table. This file decides none of them.
 //!
-//! The table is part of the program, so reading panics if there is a fault in it. A test reads it.
+//! The table is part of the program, so a fault in it is a bug, and reading panics. A test reads the whole table.
 
 use rustc_hash::FxHashMap;
 
@@ -10,8 +10,8 @@ use super::type_def::{Element, Kind, Primitive, TypeDef, TypeId};
 
 static TABLE: &str = include_str!("../../../schemas/types.tsv");
 
-/// The JSON properties of a type. Each leads to the element's index in the type, and to the type that the element has
-/// under this name.
+/// The JSON properties of a type. Each name has a pair: the index of its element in the type, and the type of the value
+/// that this property has.
 pub(in crate::fhir) type Properties = NameTable<(u16, TypeId)>;
 
 /// The content of the table.
@@ -98,7 +98,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Returns the elements of a type: first those of its parent, then the type's own. If the type redefines an element
-    /// of its parent, the new definition takes the element's place.
+    /// of its parent, the new definition replaces the old one at the same place.
     fn elements(&mut self, at: usize) -> &[Element] {
         if self.done[at].is_none() {
             let raw = &self.raw[at];
@@ -113,7 +113,8 @@ impl Reader<'_> {
                     None => elements.push(element),
                 }
             }
-            // Drop elements without types, because they are prohibited in this type (`xhtml.extension`).
+            // Drop elements without types: the type inherits them, but its definition prohibits them
+            // (`xhtml.extension`).
             elements.retain(|element| !element.types.is_empty());
             for (at, element) in elements.iter_mut().enumerate() {
                 element.ordinal = at as u16 + 1;

@@ -1,8 +1,9 @@
 //! Decimals as written: exact, with the precision of their digits.
 //!
-//! A decimal is stored as its text. If the value fits decimal(38,18) exactly, [`Decimal::scaled`] returns the number in
-//! this form. Otherwise the texts can still be compared exactly. A search value without a comparator means the
-//! [`Range`] of values that would be written in the same way (R4, section 3.1.1.5.3). Higher modules do arithmetic.
+//! A decimal is stored as its text. If the value fits decimal(38,18) exactly, [`Decimal::scaled`] returns it as an
+//! integer. Decimals that do not fit are compared by their digits, which is exact, too. A search value without a
+//! comparator means the [`Range`] of values that would be written in the same way (R4, section 3.1.1.5.3). Higher
+//! modules do arithmetic.
 
 use std::cmp::Ordering;
 
@@ -21,17 +22,17 @@ pub struct Decimal<'a> {
 /// Why a text is no decimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
-    /// Not a JSON number.
+    /// The text is not a JSON number.
     #[error("not a decimal number such as -12.50 or 1.2e3")]
     Form,
-    /// An exponent of more than [`LONGEST_EXPONENT`] digits.
+    /// The exponent has more than [`LONGEST_EXPONENT`] digits.
     #[error("the exponent is out of range")]
     Exponent,
 }
 
 /// The maximum number of digits of an exponent, without leading zeros.
 pub const LONGEST_EXPONENT: usize = 9;
-/// The lowest scaled number beyond decimal(38,18).
+/// The lowest scaled number that is too large for decimal(38,18).
 const BEYOND: i128 = 10i128.pow(38);
 
 impl<'a> Decimal<'a> {
@@ -98,7 +99,7 @@ impl<'a> Decimal<'a> {
         let last = self.exponent - self.fraction.len() as i64 - zero.len() as i64;
         let above = format!("{digits}5");
         let Some(below) = predecessor(&digits).map(|digits| format!("{digits}5")) else {
-            // Around zero both bounds are half a step away.
+            // The value is zero. Its bounds are half a unit of the last digit below and above zero.
             return Range {
                 lower: number(true, "5", last - 1),
                 upper: number(false, "5", last - 1),
@@ -113,7 +114,7 @@ impl<'a> Decimal<'a> {
         }
     }
 
-    /// Returns the range of values that differ from this one by at most a tenth of it, for the comparator `ap`.
+    /// Returns the range for the comparator `ap`: all values that differ from this value by at most a tenth of it.
     pub fn approximate_range(&self) -> Range {
         let digits = format!("{}{}", self.whole, self.fraction);
         let last = self.exponent - self.fraction.len() as i64;
@@ -159,7 +160,8 @@ impl<'a> Decimal<'a> {
 
     fn compare_magnitude(&self, other: &Decimal<'_>) -> Ordering {
         let ((count, last), (other_count, other_last)) = (self.significant(), other.significant());
-        // Compare the positions of the first digits, then the digits. Trailing zeros do not matter.
+        // Compare the power of ten of the first digits, and then the digits themselves. Trailing zeros are not
+        // compared.
         (last + count as i64)
             .cmp(&(other_last + other_count as i64))
             .then_with(|| self.digits().take(count).cmp(other.digits().take(other_count)))
@@ -192,7 +194,7 @@ impl Ord for Decimal<'_> {
     }
 }
 
-/// A range of values. It always includes the lower bound. It includes the upper bound only if it is closed.
+/// A range of values. It always includes the lower bound. It includes the upper bound only if `closed` is set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     lower: String,
@@ -211,7 +213,7 @@ impl Range {
         &self.upper
     }
 
-    /// Whether `value` is in the range, however many digits it has.
+    /// Whether `value` is in the range. The comparison is exact for any number of digits.
     pub fn contains(&self, value: &Decimal<'_>) -> bool {
         let (Ok(lower), Ok(upper)) = (Decimal::parse(&self.lower), Decimal::parse(&self.upper)) else {
             return false;
@@ -220,7 +222,8 @@ impl Range {
     }
 
     /// Returns the range in scaled numbers (the value times 10^18), half open: a decimal(38,18) with the scaled number
-    /// `n` is in the range if `start <= n < end`. A bound beyond all such numbers becomes -10^38 or 10^38.
+    /// `n` is in the range if `start <= n < end`. A bound that is too low or too high for decimal(38,18) becomes -10^38
+    /// or 10^38.
     pub fn scaled(&self) -> (i128, i128) {
         let bound = |text: &str, closed| Decimal::parse(text).map_or(BEYOND, |bound| bound.scaled_up(closed));
         (bound(&self.lower, false), bound(&self.upper, self.closed))
@@ -228,8 +231,8 @@ impl Range {
 }
 
 impl Decimal<'_> {
-    /// Returns the lowest scaled number that is greater than the value or, unless `above` is set, equal to it. The
-    /// result is within -10^38 to 10^38.
+    /// Returns the lowest scaled number that is not less than the value. If `above` is set, returns the lowest one that
+    /// is greater than the value. Limits the result to -10^38 to 10^38.
     fn scaled_up(&self, above: bool) -> i128 {
         let (digits, last) = self.significant();
         let shift = last + i64::from(NUMBER_SCALE);
@@ -242,8 +245,8 @@ impl Decimal<'_> {
         if shift >= 0 {
             return self.scaled().map_or(BEYOND, |scaled| scaled + i128::from(above));
         }
-        // The value is between two scaled numbers, because some of its digits are finer than the scale. Drop these
-        // digits.
+        // The value is between two scaled numbers, because some of its digits come after the eighteenth decimal. Drop
+        // these digits.
         let kept = (digits as i64 + shift).max(0) as usize;
         let toward_zero = self
             .digits()
@@ -280,7 +283,7 @@ fn parse_exponent(text: &str) -> Result<i64, DecimalError> {
             .fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-/// Returns the text of a number whose last digit has the power of ten `last`.
+/// Returns the text of the number `digits` * 10^`last`: `12.5` for the digits `125` and the power -1.
 fn number(negative: bool, digits: &str, last: i64) -> String {
     let digits = match digits.trim_start_matches('0') {
         "" => "0",
@@ -299,7 +302,7 @@ fn number(negative: bool, digits: &str, last: i64) -> String {
     }
 }
 
-/// Returns the digits of an integer minus one. `None` for zero.
+/// Returns the digits of the integer before `digits`, with leading zeros: `099` for `100`. `None` for zero.
 fn predecessor(digits: &str) -> Option<String> {
     let at = digits.rfind(|digit| digit != '0')?;
     let mut less = digits.as_bytes()[..at].to_vec();
@@ -308,7 +311,7 @@ fn predecessor(digits: &str) -> Option<String> {
     String::from_utf8(less).ok()
 }
 
-/// Returns the digits of an integer times a small factor.
+/// Multiplies an integer, given as digits, by a small factor. Returns the digits of the product.
 fn times(digits: &str, factor: u32) -> String {
     let mut carry = 0;
     let mut reversed: Vec<char> = Vec::with_capacity(digits.len() + 2);
@@ -468,7 +471,7 @@ mod tests {
         assert_eq!(scaled("100"), (ONE * 199 / 2, ONE * 201 / 2));
         assert_eq!(scaled("1e30"), (BEYOND, BEYOND));
         assert_eq!(scaled("-1e30"), (-BEYOND, -BEYOND));
-        // Half a step of the eighteenth decimal lies between two scaled numbers.
+        // The bounds are half a unit of the eighteenth decimal away, so they lie between two scaled numbers.
         assert_eq!(scaled("0.000000000000000002"), (2, 3));
         assert_eq!(scaled("-0.000000000000000002"), (-2, -1));
         assert_eq!(scaled("0.000000000000000000"), (0, 1));

@@ -1,6 +1,6 @@
 //! R4's rules for the XHTML of a narrative (invariants txt-1 and txt-2). The XHTML must be well-formed and must not be
-//! blank. It may have only the basic formatting elements and attributes of HTML 4.0, no active content, and no styles
-//! from elsewhere. This file only checks: it corrects nothing.
+//! blank. It may have only the basic formatting elements and attributes of HTML 4.0, no active content, and no imported
+//! styles. This file only checks the XHTML and corrects nothing.
 
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
@@ -67,7 +67,7 @@ const ELEMENTS: [&str; 53] = [
     "var",
 ];
 
-/// Attributes that any element may have.
+/// The attributes that every element may have.
 const COMMON: [&str; 9] = [
     "accesskey",
     "class",
@@ -80,7 +80,7 @@ const COMMON: [&str; 9] = [
     "xml:lang",
 ];
 
-/// Attributes that some elements may have.
+/// The attributes that an element may have in addition to [`COMMON`]: the element, and these attributes.
 const PARTICULAR: [(&str, &[&str]); 15] = [
     (
         "a",
@@ -122,9 +122,9 @@ const CELL: &[&str] = &[
     "abbr", "align", "axis", "char", "charoff", "colspan", "headers", "nowrap", "rowspan", "scope", "valign", "width",
 ];
 
-/// Attributes with a URI.
+/// The attributes whose value is a URI. The URI must not run code.
 const LINKS: [&str; 5] = ["cite", "href", "longdesc", "src", "usemap"];
-/// The entities that XML predefines. XML does not define those of HTML.
+/// The entities that XML predefines. Other entities, such as `nbsp` of HTML, are errors.
 const ENTITIES: [&str; 5] = ["amp", "apos", "gt", "lt", "quot"];
 
 /// Why a text is no narrative.
@@ -136,10 +136,10 @@ pub enum NarrativeError {
     /// The root is not a single `div` of XHTML.
     #[error("its root is not a div in the namespace of XHTML")]
     Root,
-    /// An element that a narrative may not have.
+    /// The text has an element that a narrative must not have.
     #[error("element {0} is not allowed in a narrative")]
     Element(String),
-    /// An attribute that a narrative may not have, or not with this value.
+    /// An element has an attribute that it must not have in a narrative, or must not have with this value.
     #[error("attribute {attribute} of {element} is not allowed in a narrative")]
     Attribute {
         /// The element.
@@ -147,7 +147,8 @@ pub enum NarrativeError {
         /// The attribute.
         attribute: String,
     },
-    /// An entity that XML does not define, an XML declaration, a document type or a processing instruction.
+    /// The text has an entity that XML does not define, an XML declaration, a document type or a processing
+    /// instruction.
     #[error("it has an entity, a document type or an instruction that XHTML in JSON cannot have")]
     Declaration,
     /// The narrative has no readable content.
@@ -206,7 +207,7 @@ fn readable(text: &str, depth: usize, content: &mut bool, malformed: NarrativeEr
     Ok(())
 }
 
-/// Checks a start tag. Returns whether the element is content by itself, which only an image is.
+/// Checks a start tag. Returns whether the element is content even without a text in it. Only an image is.
 fn open(start: &BytesStart<'_>, depth: usize, roots: &mut usize) -> Result<bool, NarrativeError> {
     let name = start.name().as_ref().to_string();
     if depth == 0 {

@@ -1,4 +1,5 @@
-//! Parses references: to which resource the text points, and how. Does not check whether that resource exists.
+//! Parses references: finds out to which resource a text refers, and in which form. Does not check whether this
+//! resource exists.
 
 use super::super::facts::{Kind, TypeId, facts};
 
@@ -18,14 +19,14 @@ pub enum Reference<'a> {
     Fragment(&'a str),
     /// `urn:uuid:…` or another URN, as the complete text.
     Urn(&'a str),
-    /// `Practitioner?identifier=…`: the one resource that a query finds.
+    /// `Practitioner?identifier=…`: the resource that a search with this query finds.
     Conditional {
         /// The type that is searched.
         type_id: TypeId,
         /// The text after the question mark.
         query: &'a str,
     },
-    /// A text that has none of the other forms.
+    /// A text that has none of the forms of R4, as the complete text.
     Other(&'a str),
 }
 
@@ -96,7 +97,8 @@ impl<'a> Target<'a> {
         Target::parse_with(text, is_id)
     }
 
-    /// Parses a text as [`Target::parse`] does, for a server whose ids `is_id` recognizes.
+    /// Parses a text as [`Target::parse`] does, but `is_id` decides which ids and versions are valid. Some servers have
+    /// ids that FHIR does not allow.
     pub fn parse_with(text: &'a str, is_id: impl Fn(&str) -> bool) -> Option<Target<'a>> {
         let (resource_type, rest) = text.split_once('/')?;
         let (id, version) = match rest.split_once('/') {

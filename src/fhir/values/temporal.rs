@@ -1,4 +1,4 @@
-//! Dates and times in R4's form: the precision of a text, whether it has a zone, and its interval.
+//! Parses dates and times in R4's form into a precision, a zone and an interval.
 //!
 //! A text means a half-open interval: `2024-02` is all of that February. Bounds are UTC microseconds, and a text
 //! without a zone counts as UTC. Digits beyond microseconds are truncated. A text of another form, or a day that does
@@ -16,7 +16,7 @@ pub enum Precision {
     Hour,
     Minute,
     Second,
-    /// Decimals of a second.
+    /// A fraction of a second, with any number of decimals.
     Fraction,
 }
 
@@ -25,22 +25,22 @@ pub enum Precision {
 pub struct Temporal {
     /// The precision of the text.
     pub precision: Precision,
-    /// Minutes east of UTC, if there is a zone.
+    /// The zone, in minutes east of UTC. `None` if the text has no zone.
     pub zone: Option<i16>,
     /// The first moment of the interval, in microseconds since 1970-01-01T00:00:00Z.
     pub start: i64,
-    /// The first moment after the interval.
+    /// The first moment after the interval, in microseconds since 1970-01-01T00:00:00Z.
     pub end: i64,
 }
 
-/// A time of day, from 00:00:00.
+/// A time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeOfDay {
-    /// The precision of the text, at least an hour.
+    /// The precision of the text: an hour or finer.
     pub precision: Precision,
     /// The first moment of the interval, in microseconds since midnight.
     pub start: i64,
-    /// The first moment after the interval.
+    /// The first moment after the interval, in microseconds since midnight.
     pub end: i64,
 }
 
@@ -83,8 +83,8 @@ impl Temporal {
     }
 
     /// Parses a date, or a date with a time to the hour, minute, second or fraction of a second, with or without a
-    /// zone. This admits more than R4's dateTime, which requires seconds and a zone with every time, because records
-    /// and queries may lack them.
+    /// zone. R4's dateTime requires seconds and a zone with every time. This function does not require them, because
+    /// some records and queries lack them.
     pub fn date_time(text: &str) -> Result<Temporal, TemporalError> {
         let mut cursor = Cursor(text.as_bytes());
         let date = cursor.date()?;
@@ -115,15 +115,15 @@ impl Temporal {
         Ok(instant)
     }
 
-    /// Whether there is a zone.
+    /// Whether the text has a zone.
     pub fn has_zone(&self) -> bool {
         self.zone.is_some()
     }
 }
 
 impl TimeOfDay {
-    /// Parses a time: `14`, `14:30`, `14:30:00` or `14:30:00.25`. R4's own times have seconds. FHIRPath's may lack
-    /// them.
+    /// Parses a time: `14`, `14:30`, `14:30:00` or `14:30:00.25`. The times of R4 always have seconds. The times of
+    /// FHIRPath can lack them.
     pub fn parse(text: &str) -> Result<TimeOfDay, TemporalError> {
         let mut cursor = Cursor(text.as_bytes());
         let time = cursor.time()?;
@@ -132,8 +132,8 @@ impl TimeOfDay {
     }
 }
 
-/// Returns a moment as an R4 instant in UTC, with milliseconds, or with microseconds if necessary. `micros` counts from
-/// 1970. `None` outside the years 0001 to 9999.
+/// Returns a moment as an R4 instant in UTC, with milliseconds, or with microseconds if necessary. `micros` is the
+/// number of microseconds since 1970. `None` outside the years 0001 to 9999.
 pub fn instant_text(micros: i64) -> Option<String> {
     let (year, month, day) = civil_of_days(micros.div_euclid(DAY));
     if !(1..=9999).contains(&year) {
@@ -210,7 +210,7 @@ impl Cursor<'_> {
         if !self.take(b':') {
             return Ok(time(Precision::Minute, start, MINUTE));
         }
-        // A leap second, 60, counts as the second after it.
+        // A leap second has the number 60. It counts as the first second of the next minute.
         let second = i64::from(self.digits(2)?);
         if second > 60 {
             return Err(TemporalError::Second);
@@ -305,13 +305,13 @@ fn days_of_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// The days of 400 years, after which the calendar repeats.
+/// The number of days in 400 years. The calendar repeats after this time.
 const CYCLE: i64 = 146_097;
-/// Days from 0000-03-01 to 1970-01-01.
+/// The number of days from 0000-03-01 to 1970-01-01.
 const TO_EPOCH: i64 = 719_468;
 
-/// Returns the days from 1970-01-01 to a day of the proleptic Gregorian calendar. Years begin in March, so a leap day
-/// is the last day of a year.
+/// Returns the number of days from 1970-01-01 to a day of the proleptic Gregorian calendar. The computation uses years
+/// that begin in March, so that a leap day is the last day of its year.
 fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));
@@ -325,7 +325,7 @@ fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
 fn civil_of_days(days: i64) -> (i64, i64, i64) {
     let days = days + TO_EPOCH;
     let (cycle, days) = (days.div_euclid(CYCLE), days.rem_euclid(CYCLE));
-    // Subtract the earlier leap days, so that every year has 365 days.
+    // Subtract the leap days of the earlier years of the cycle, so that every year has 365 days.
     let year = (days - days / 1460 + days / 36_524 - days / (CYCLE - 1)) / 365;
     let days = days - (year * 365 + year / 4 - year / 100);
     let month = (days * 5 + 2) / 153;
