@@ -16,12 +16,13 @@ pub(super) struct Inner {
     pub(super) node: Node,
     pub(super) shape: Shape,
     pub(super) leaves: LeafSet,
-    /// The number of parts that were resolved.
+    /// The size of the expression, from which its allowed work is computed: the number of parts that the compiler
+    /// resolved. A step from many sources counts as several parts.
     pub(super) parts: usize,
     pub(super) json_names: Vec<JsonName>,
 }
 
-/// A JSON name for which FHIRPath has another form. See
+/// A JSON name in the expression, such as `valueCoding`, for which FHIRPath has another form. See
 /// [`CompileOptions::json_names`](super::CompileOptions::json_names).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonName {
@@ -29,7 +30,7 @@ pub struct JsonName {
     pub at: Position,
     /// The name.
     pub name: String,
-    /// The form that FHIRPath has for the JSON name.
+    /// What the expression must have in place of the JSON name, such as `value.ofType(Coding)`.
     pub standard: String,
 }
 

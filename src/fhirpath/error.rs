@@ -1,5 +1,5 @@
-//! The errors of an expression: in parsing, in resolution against R4, or on a row of data. Every error in a part of
-//! the expression states the position of the part.
+//! The errors of an expression: in parsing, in resolution against R4, or on a row of data. An error in a part of the
+//! expression states the position of the part.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ impl Position {
     }
 }
 
-/// The positions of all bytes of a text, for callers that need many of them.
+/// The positions of all bytes of a text. For callers that need many positions of one text.
 #[derive(Debug)]
 pub(crate) struct Places {
     positions: Vec<Position>,
@@ -106,7 +106,7 @@ pub enum FhirPathError {
         at: Position,
         /// The element.
         name: String,
-        /// The possible types of the items. None of them has the element.
+        /// The possible types of the items at which the step starts. None of these types has the element.
         type_name: String,
     },
     /// The expression has the JSON name of an element, but only FHIRPath's name is allowed.
@@ -154,7 +154,8 @@ pub enum FhirPathError {
         at: Position,
         /// The function.
         name: String,
-        /// A suggestion, as the end of a sentence. Empty if no function has a similar name.
+        /// A suggestion of a function with a similar name, as the end of a sentence. Empty if there is no such
+        /// function.
         meant: String,
     },
     /// The caller supplied no constant of this name, and FHIRPath defines none.
@@ -229,13 +230,15 @@ pub enum FhirPathError {
         /// The maximum number of items.
         max_items: usize,
     },
-    /// The evaluation needs more work than its data allow, and the rest of the run's budget does not cover the excess.
+    /// The evaluation needs more work than the data of the batch allow, and what is left of the run's budget does not
+    /// suffice for the difference.
     #[error("evaluating the expression costs more work than there is for it")]
     TooCostly,
     /// The evaluation yields more items or more text than the engine holds for one batch.
     #[error("evaluating the expression yields more than a batch may hold")]
     TooLarge,
-    /// Nested repetitions take more steps than the engine runs for one batch.
+    /// The evaluation runs more nodes of the program than the engine allows for one batch. Nested `repeat` and
+    /// `aggregate` run their nodes many times.
     #[error("evaluating the expression takes more than {limit} steps")]
     TooManySteps {
         /// The limit.
@@ -284,7 +287,8 @@ impl FhirPathError {
         }
     }
 
-    /// Whether the evaluation exceeded a limit. Then another attempt would fail in the same way.
+    /// Whether the evaluation exceeded a limit. A new attempt would fail in the same way, because the limits do not
+    /// depend on time.
     pub fn is_too_costly(&self) -> bool {
         matches!(
             self,

@@ -1,8 +1,9 @@
 //! The necessary conditions of an expression, as conditions on the columns of a row. If the expression is true for a
-//! row, the conditions hold for the row. A scan can check them without evaluating the expression, by statistics and by
-//! the dictionary codes of texts. The expression must still be evaluated on the remaining rows.
+//! row, the conditions hold for the row. A scan checks the conditions by statistics and by the dictionary codes of
+//! texts, and skips rows for which they do not hold. The expression must still be evaluated on the remaining rows.
 //!
-//! An expression that can fail has no necessary conditions, because the scan would skip rows and hide their errors.
+//! An expression that can fail has no necessary conditions, because the scan would skip rows on which the expression
+//! fails, and hide the errors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,11 +24,11 @@ use crate::fhir::{Kind, TypeId, facts};
 
 /// The function that returns a resource's own key.
 const RESOURCE_KEY: &str = "getResourceKey";
-/// The function that returns the key in a reference.
+/// The function that returns the key of a reference's target.
 const REFERENCE_KEY: &str = "getReferenceKey";
 /// The column of a resource's id.
 const ID: &str = "id";
-/// The maximum number of combinations in one condition on items.
+/// The maximum number of combinations of tests in one [`ItemMatch`].
 const MAX_COMBINATIONS: usize = 64;
 
 /// Returns the necessary conditions of an expression: if it is true for a row of the root type's table, they hold for
@@ -74,7 +75,7 @@ struct Analysis<'a> {
     constants: &'a HashMap<String, Constant>,
 }
 
-/// The column that holds the items of an expression.
+/// A column that holds items of an expression.
 struct Leaf {
     path: Arc<str>,
     kind: SlotKind,
@@ -87,26 +88,26 @@ struct Texts<'e> {
     /// The operand that yields the item's text.
     path: &'e Expr,
     leaves: Vec<Arc<str>>,
-    /// The combinations of tests. At least one combination must pass. Each has one test for each leaf.
+    /// Combinations of tests, of which at least one must pass. A combination has one test for each column in `leaves`.
     any_of: Vec<Vec<LeafTest>>,
 }
 
-/// The columns that hold a key.
+/// The columns that hold the result of `getResourceKey()` or `getReferenceKey()`.
 struct Key {
     /// The column of the id.
     id: Arc<str>,
-    /// For the key in a reference: the column of the target's type, and the type that the expression requires, if any.
-    /// `None` for a resource's own key.
+    /// For `getReferenceKey()`: the column of the target's type, and the type that the expression requires, if any.
+    /// `None` for `getResourceKey()`.
     of_type: Option<(Arc<str>, Option<&'static str>)>,
 }
 
 impl Analysis<'_> {
-    /// Whether the evaluation of a part can never fail, whatever the data are.
+    /// Whether the evaluation of a part succeeds on all data. The limits of work do not count.
     fn is_safe(&self, part: &Expr) -> bool {
         match &part.kind {
             ExprKind::Empty | ExprKind::Literal(_) | ExprKind::External(_) | ExprKind::This => true,
             ExprKind::Member { on, .. } => {
-                // An element inside JSON text is not safe, because the text may be invalid.
+                // An element inside JSON text does not count as safe, because the text may be invalid.
                 let inside = |source: &Source| source.inside;
                 on.as_deref().is_none_or(|on| self.is_safe(on))
                     && self
@@ -172,7 +173,7 @@ impl Analysis<'_> {
         self.is_safe(part) && self.is_truth(part)
     }
 
-    /// Whether both sides are single values of the same kind, and values of this kind have an order.
+    /// Whether both sides are single values of the same kind, and `<` is defined for values of this kind.
     fn is_ordered(&self, left: &Expr, right: &Expr) -> bool {
         let kind = |part: &Expr| {
             let shape = self.shapes.of(part).filter(|shape| !shape.many)?;
@@ -264,7 +265,8 @@ impl Analysis<'_> {
         Prune::all([conditions, self.on_the_way(part)])
     }
 
-    /// Returns the conditions that the steps of a path imply, such as the criteria of `where`.
+    /// Returns the conditions that the steps of a path require for the path to have items. For example,
+    /// `name.where(use = 'usual').family` requires an item with `use = 'usual'`.
     fn on_the_way(&self, part: &Expr) -> Prune {
         match &part.kind {
             ExprKind::Member { on: Some(on), .. } => self.on_the_way(on),
@@ -281,8 +283,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns necessary conditions of `part` on the texts of one item: they hold for every row for which the part is
-    /// true.
+    /// Returns necessary conditions of `part` on the texts of one item, such as `code = 'a'`. They hold for every row
+    /// for which the part is true.
     fn items(&self, part: &Expr) -> Vec<ItemMatch> {
         let mut found = Vec::new();
         match &part.kind {
@@ -332,8 +334,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns the conditions on items that a criterion implies. Tests of the item's own children become one
-    /// condition, which a single item must meet. Tests of deeper elements stay separate.
+    /// Returns the conditions on items that a criterion of `where` or `exists` implies. All tests of the item's own
+    /// children become one condition, which a single item must meet. Tests of deeper elements stay separate.
     fn criterion(&self, criterion: &Expr) -> Vec<ItemMatch> {
         let mut parts = Vec::new();
         flatten(criterion, &mut parts);
@@ -348,9 +350,9 @@ impl Analysis<'_> {
         found
     }
 
-    /// Combines tests of texts to one condition on an item. `None` if a part is not a test of one of several strings,
-    /// if the leaves are not in one struct, if a leaf occurs twice, or if there are more than [`MAX_COMBINATIONS`]
-    /// combinations.
+    /// Combines tests of texts to one condition on an item. `None` if a part is not a test that
+    /// [`equality`](Self::equality) knows, if the leaves are not in one struct, if a leaf occurs twice, or if there are
+    /// more than [`MAX_COMBINATIONS`] combinations.
     fn combination(&self, parts: &[&Expr]) -> Option<ItemMatch> {
         let mut leaves: Vec<Arc<str>> = Vec::new();
         let mut any_of: Vec<Vec<LeafTest>> = vec![Vec::new()];
@@ -378,8 +380,8 @@ impl Analysis<'_> {
         })
     }
 
-    /// Returns the columns and the tests of an expression that requires a text to equal one of several strings. `None`
-    /// for other expressions.
+    /// Returns the tests of an expression that requires a text to equal one of several strings, such as
+    /// `code in ('a' | 'b')`. `None` for other expressions.
     fn equality<'e>(&self, part: &'e Expr) -> Option<Texts<'e>> {
         let ExprKind::Binary { operator, left, right } = &part.kind else {
             return None;
@@ -419,11 +421,10 @@ impl Analysis<'_> {
         })
     }
 
-    /// Returns the columns of a key, if a part is `getResourceKey()` of the row or `getReferenceKey()` of an element
-    /// with a single source.
+    /// Returns the columns of a key if `part` is `getResourceKey()` of the row, or `getReferenceKey()` of references in
+    /// a single column. `None` for any other part.
     ///
-    /// For a reference, these columns have values if and only if the reference is relative. Only relative references
-    /// have keys.
+    /// A reference has values in these columns if and only if it is relative. Only relative references have keys.
     fn key(&self, part: &Expr) -> Option<Key> {
         let ExprKind::Call { name, arguments, .. } = &part.kind else {
             return None;
@@ -479,7 +480,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Returns the columns of a part's items. `None` if there are no items or if some are not in columns.
+    /// Returns the columns of a part's items. `None` if the part never has items, or if some of its items are not in
+    /// columns.
     fn leaves(&self, part: &Expr) -> Option<Vec<Leaf>> {
         let shape: &Shape = self.shapes.of(part)?;
         let leaves: Option<Vec<Leaf>> = shape.sources.iter().map(|source| self.leaf(source)).collect();
@@ -517,8 +519,8 @@ impl Analysis<'_> {
 }
 
 impl Key {
-    /// Returns the columns of the key, and the combinations of tests for the condition that the key is one of `ids`. At
-    /// least one combination must pass.
+    /// Returns the tests for the condition that the key is one of `ids`. First come the columns that are tested, then
+    /// combinations of tests, of which at least one must pass.
     fn tests(self, ids: &[String]) -> (Vec<Arc<str>>, Vec<Vec<LeafTest>>) {
         let Some((leaf, wanted)) = self.of_type else {
             return (vec![self.id], vec![vec![id_test(ids)]]);
@@ -571,7 +573,7 @@ fn target_type(argument: &Expr) -> Option<Option<&'static str>> {
     }
 }
 
-/// Whether a path leads from `$this` directly to a child.
+/// Whether a path is a single step from the item: `name` or `$this.name`.
 fn is_child(path: &Expr) -> bool {
     let ExprKind::Member { on, .. } = &path.kind else {
         return false;
@@ -579,7 +581,7 @@ fn is_child(path: &Expr) -> bool {
     on.as_deref().is_none_or(|on| on.kind == ExprKind::This)
 }
 
-/// Returns the operator that has the same result if the operands are exchanged.
+/// Returns the operator that has the same result after the operands have been exchanged: `>` for `<`.
 fn mirrored(operator: Operator) -> Operator {
     match operator {
         Operator::Less => Operator::Greater,
@@ -590,8 +592,9 @@ fn mirrored(operator: Operator) -> Operator {
     }
 }
 
-/// Returns the minimum and the maximum of the numbers that may have this relation to `number`. `None` if the relation
-/// is not one of order or equality.
+/// Returns the minimum and the maximum of the numbers that may have this relation to `number`. A missing bound is
+/// `None`. `number` itself is in the range for `<` and `>`, too, because the condition need only be necessary. The
+/// result is `None` if the relation is not one of order or equality.
 fn bounds(number: i128, relation: Operator) -> Option<(Option<i128>, Option<i128>)> {
     Some(match relation {
         Operator::Equal => (Some(number), Some(number)),
@@ -605,8 +608,8 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(parent, _)| parent)
 }
 
-/// Returns the text that `explain` shows for a condition: `item [code.coding.system = 'a' and code.coding.code =
-/// 'b']`.
+/// Returns the text that `explain` shows for a condition, such as
+/// `item [code.coding.system = 'a' and code.coding.code = 'b']`.
 fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
     if any_of.len() > 4 {
         return format!("item [{} in {} ways]", leaves.join(", "), any_of.len());
@@ -628,7 +631,7 @@ fn label(leaves: &[Arc<str>], any_of: &[Vec<LeafTest>]) -> String {
 }
 
 impl Leaf {
-    /// Returns the condition that a value of the column has this relation to a literal. `None` if a condition on
+    /// Returns the condition that the column has a value with this relation to a literal. `None` if a condition on
     /// columns cannot express this.
     fn compares(&self, value: &Literal, relation: Operator) -> Option<Prune> {
         let leaf = self.path.clone();
@@ -646,8 +649,8 @@ impl Leaf {
                 let (from, to) = bounds(text.parse().ok()?, relation)?;
                 Some(Prune::Range { leaf, from, to })
             }
-            // Decimals are compared by value, in the number column. If this column cannot hold the literal exactly,
-            // there is no condition.
+            // Decimals are compared by value, in the number column. If this column cannot hold the literal exactly, the
+            // result is `None`.
             (SlotKind::Decimal, Literal::Decimal(text) | Literal::Integer(text)) => {
                 let number = Decimal::parse(text).ok()?.scaled()?;
                 let (from, to) = bounds(number, relation)?;
@@ -670,8 +673,8 @@ impl Leaf {
         }
     }
 
-    /// Returns the conditions that the column `x` has a value and, for a primitive, that the column `_x` is present. If
-    /// the element exists in a row, at least one of them holds.
+    /// Returns two conditions for a primitive `x`: the column `x` has a value, and the column `_x` is present. If the
+    /// element exists in a row, at least one of them holds. For a struct, returns only the first.
     fn present(&self) -> Vec<Prune> {
         let mut present = vec![Prune::Present {
             leaf: self.path.clone(),

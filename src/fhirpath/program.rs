@@ -28,7 +28,8 @@ impl Program {
         &self.inner.leaves
     }
 
-    /// Returns the size of the program: the number of parts that the compiler resolved.
+    /// Returns the size of the program, from which its allowed work is computed: the number of parts that the compiler
+    /// resolved. A step from many sources counts as several parts.
     pub fn parts(&self) -> usize {
         self.inner.parts
     }
@@ -68,7 +69,8 @@ impl Program {
     }
 
     /// Evaluates the program on the contexts of `focus`. An error if all rows together have more than `max_items`
-    /// items. If possible, the error occurs before the items are computed.
+    /// items. If possible, the error occurs before the items are computed. If the evaluation is too large for one
+    /// batch, evaluates the two halves of the contexts separately.
     pub fn evaluate_at_most(&self, focus: &Focus, max_items: usize) -> Result<Evaluation, FhirPathError> {
         match interpreter::run(&self.inner, focus, max_items) {
             Err(FhirPathError::TooLarge | FhirPathError::TooManySteps { .. }) if focus.len() > 1 => {

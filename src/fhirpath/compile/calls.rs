@@ -1,4 +1,4 @@
-//! Resolves function calls: their input, their arguments and their result types. Also resolves type tests and other
+//! Resolves function calls: the input, the arguments and the types of the result. Also resolves type tests and other
 //! expressions that are written like function calls.
 
 use super::compiler::{Compiler, Resolved, Scope, root_shape};
@@ -48,7 +48,8 @@ impl Compiler<'_> {
         }
         let mut shapes = Vec::with_capacity(arguments.len());
         let mut resolved = Vec::with_capacity(arguments.len());
-        // The start value of `aggregate` is the `$total` of the first item.
+        // The start value of `aggregate` is the value of `$total` for the first item, so `$total` begins with the shape
+        // of the start value.
         let start = match (function.parameters, arguments) {
             ([Parameter::Folded, ..], [_, start]) => Some(self.apart(start, &scope.strict())?.1),
             _ => scope.total.clone(),
@@ -157,9 +158,10 @@ impl Compiler<'_> {
         })
     }
 
-    /// Resolves the projection of `repeat` for the types of the input and then again for the types of its own result,
-    /// until no new types appear. The depth of the data is unknown, so the program reads all columns below the results.
-    /// Not every type needs to have each step (`repeat(item | answer)`). A name is an error only if no type has it.
+    /// Resolves the projection of `repeat`. First resolves it for the types of the input, and then again for the types
+    /// of its own result, until no new types appear. The depth of the data is unknown, so the program reads all columns
+    /// below the results. Not every type needs to have each step (`repeat(item | answer)`). A name is an error only if
+    /// no type has it.
     fn repeated(&mut self, argument: &Expr, input: &Shape, scope: &Scope) -> Result<(Argument, Shape), FhirPathError> {
         let mut over = input.clone();
         let lenient = std::mem::replace(&mut self.lenient, true);
@@ -243,7 +245,7 @@ impl Compiler<'_> {
                 }
             }
             // `extension(url)` is resolved as `extension.where(url = ...)`, so one level of nesting costs several
-            // levels of recursion.
+            // levels of recursion. So limit the height of the argument.
             ("extension", [url]) if url.height > MAX_URL_HEIGHT => Err(FhirPathError::TooDeep {
                 at,
                 limit: MAX_URL_HEIGHT,
@@ -298,8 +300,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Resolves `descendants()`: the children, their children, and so on. It is like `repeat(children())`, but keeps
-    /// equal items.
+    /// Resolves `descendants()`: the children, their children, and so on. It is like `repeat(children())`, but does not
+    /// drop equal items.
     fn descendants(&mut self, on: Option<&Expr>, at: Position, scope: &Scope) -> Resolved {
         let (on, input) = match on {
             Some(on) => self.resolve(on, scope)?,
@@ -330,7 +332,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns an error if the result of a criterion can never be a boolean.
+/// Returns an error if none of the possible types of the criterion's result is a boolean.
 fn require_boolean(function: &str, criterion: &Shape, at: Position) -> Result<(), FhirPathError> {
     let fits = |source: &Source| source.item_type.system() == Some(System::Boolean);
     if criterion.sources.is_empty() || criterion.sources.iter().any(fits) {

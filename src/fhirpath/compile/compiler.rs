@@ -15,8 +15,8 @@ use crate::fhirpath::syntax::ast::{Expr, ExprKind, Operator};
 
 pub(super) type Resolved = Result<(Node, Shape), FhirPathError>;
 
-/// The maximum number of parts that are resolved for one expression. `repeat` and `aggregate` resolve their arguments
-/// more than once, so the number multiplies if they are nested.
+/// The maximum number of parts that are resolved for one expression. A limit is needed because `repeat` and `aggregate`
+/// resolve their arguments more than once, and the number of parts multiplies if they are nested.
 const MAX_WORK: usize = 20_000;
 /// A step counts as one additional part for every `SOURCES_PER_WORK` sources of its input.
 const SOURCES_PER_WORK: usize = 8;
@@ -36,9 +36,9 @@ pub(super) struct Compiler<'a> {
     pub(super) json_names: Vec<JsonName>,
     /// The variables that are visible at the current part.
     pub(super) variables: Vec<Variable>,
-    /// The number of variables that have been defined.
+    /// The number of variables that have been defined. It is the index of the next variable.
     pub(super) defined: usize,
-    /// Collects the shape of each part's result, if the caller requests it.
+    /// Collects the shape of each part's result. `None` if the caller does not request the shapes.
     pub(super) shapes: Option<&'a mut Shapes>,
 }
 
@@ -161,8 +161,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Counts the work of a step from items with many sources. A resource of unknown type alone has hundreds of
-    /// sources.
+    /// Counts the work of a step from items of this shape, which grows with the number of sources. The children of a
+    /// resource of unknown type alone have hundreds of sources.
     pub(super) fn weigh(&mut self, shape: &Shape, at: Position) -> Result<(), FhirPathError> {
         self.spend(shape.sources.len() / SOURCES_PER_WORK, at)
     }
@@ -175,11 +175,12 @@ impl Compiler<'_> {
 /// The context in which a part of the expression is resolved.
 #[derive(Clone)]
 pub(super) struct Scope {
-    /// The shape of `$this`. A name without an input starts there.
+    /// The shape of `$this`. A path that begins with a name starts at `$this`.
     pub(super) this: Shape,
-    /// The shape of `$total`.
+    /// The shape of `$total`. `None` outside of `aggregate`.
     pub(super) total: Option<Shape>,
-    /// Whether it does not matter if the result of this part has duplicate items. Then the part may keep or drop them.
+    /// Whether duplicate items in the result of this part do not matter. If set, the part may keep or drop them,
+    /// whichever is cheaper.
     pub(super) bag: bool,
 }
 

@@ -22,7 +22,7 @@ pub fn compile(text: &str, root: TypeId, options: &CompileOptions<'_>) -> Result
     Ok(Program { inner: Arc::new(inner) })
 }
 
-/// Compiles a tree. Also returns the shape of each part.
+/// Compiles the tree of the expression `text`. Also returns the shape of each part.
 pub(in crate::fhirpath) fn shapes(
     tree: &Expr,
     text: &str,

@@ -20,7 +20,7 @@ const ENVIRONMENT: [&str; 7] = [
 ];
 
 impl Compiler<'_> {
-    /// Resolves a call of a function of this file. `None` if the name is another function's.
+    /// Resolves a call of one of the functions of this file. `None` if none of them has this name.
     pub(super) fn form(
         &mut self,
         on: Option<&Expr>,
@@ -93,8 +93,8 @@ impl Compiler<'_> {
         Ok(called(function, on, arguments, at, boolean()))
     }
 
-    /// Resolves an argument that yields a string at run time. The function looks this string up in the terminology.
-    /// Returns the expression and, if the caller has one, the terminology.
+    /// Resolves an argument whose string is not known until run time. The function looks the string up in the
+    /// terminology. Returns two arguments: the expression, and the terminology if the options have one.
     fn with_terminology(&mut self, text: &Expr, scope: &Scope) -> Result<Vec<Argument>, FhirPathError> {
         let (node, shape) = self.apart(text, &scope.strict())?;
         self.leaves.need(&shape, Need::Value);
@@ -249,7 +249,7 @@ fn wrong_arguments(at: Position, function: &str, problem: &str) -> FhirPathError
     }
 }
 
-/// Returns an error if no possible type of the items fits the function.
+/// Returns an error if the function `operation` accepts none of the possible types of the items.
 fn require(shape: &Shape, fits: fn(ItemType) -> bool, operation: &str, at: Position) -> Result<(), FhirPathError> {
     if shape.sources.is_empty() || shape.sources.iter().any(|source| fits(source.item_type)) {
         Ok(())

@@ -15,8 +15,8 @@ use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal, Operator};
 pub(super) const RESOURCE_TYPE: &str = "resourceType";
 
 impl Compiler<'_> {
-    /// Records a JSON name, once for each position, if the option `json_names` is set. Search parameters compile
-    /// without the option, because they are published with JSON names.
+    /// Records a JSON name that the expression uses, once for each position, if the option `json_names` is set. Search
+    /// parameters are published with JSON names and compile without this option, so their JSON names are not recorded.
     pub(super) fn note_json_name(&mut self, name: &str, standard: String, at: Position) {
         let met = JsonName {
             at,
@@ -48,8 +48,8 @@ impl Compiler<'_> {
     }
 }
 
-/// Returns FHIRPath's form of a JSON name for items of this shape. `None` if FHIRPath has the same name for some of
-/// the items, or if neither FHIRPath nor JSON has the name.
+/// Returns FHIRPath's form of a JSON name for items of this shape. `None` if the name is also a FHIRPath name for some
+/// of the items, or if it is not a JSON name of this kind.
 pub(super) fn standard(shape: &Shape, name: &str) -> Option<String> {
     let types = || shape.sources.iter().flat_map(of_source);
     if types().any(|type_id| facts().element(type_id, name).is_some()) {
@@ -86,8 +86,8 @@ fn is_resource(source: &Source) -> bool {
 }
 
 /// If a criterion of `where` keeps only resources of one type, returns this type. Such a criterion is `resourceType =
-/// '...'`, or has this as an operand of `and`. `None` for other criteria, or if not all items of the input are
-/// resources.
+/// '...'`, or is an `and` with this test as an operand. `None` for other criteria, and if not all items of the input
+/// are resources.
 pub(super) fn type_kept(criterion: &Expr, input: &Shape) -> Option<TypeTest> {
     if input.sources.is_empty() || !input.sources.iter().all(is_resource) {
         return None;

@@ -15,8 +15,9 @@ pub(in crate::fhirpath) struct Leaves {
     set: LeafSet,
 }
 
-/// Returns the path of a child's column. `column` is its name below `source`. The root's path is empty. The children of
-/// a primitive `x` are in the column `_x` beside it. `None` for computed items, which have no column.
+/// Returns the path of the column of a child. `source` is the parent, and `column` is the child's name below it. If the
+/// parent is a primitive `x`, the child is below the column `_x`. `None` for the children of computed items, which have
+/// no column.
 pub(in crate::fhirpath) fn below(source: &Source, column: &str) -> Option<Arc<str>> {
     let path = source.path.as_deref()?;
     if source.item_type.is_primitive() {
@@ -33,7 +34,7 @@ impl Leaves {
         self.set
     }
 
-    /// Adds the columns that `need` reads of items of this shape.
+    /// Adds the columns that a function with this `need` reads of items of this shape.
     pub(in crate::fhirpath) fn need(&mut self, shape: &Shape, need: Need) {
         for source in &shape.sources {
             self.read(source, need);
@@ -100,13 +101,13 @@ impl Leaves {
         }
     }
 
-    /// Adds a column.
+    /// Adds the column with this path.
     pub(in crate::fhirpath) fn require(&mut self, path: &str) {
         self.set.insert(path.to_string());
     }
 
-    /// Adds the columns that the caller reads of the result's items: those that `extra` lists for the item's type, or
-    /// the default.
+    /// Adds the columns that the caller reads of the result's items: the columns that `extra` lists for the item's
+    /// type, or the default that `CompileOptions::extra` describes.
     pub(in crate::fhirpath) fn output(&mut self, shape: &Shape, extra: Option<ExtraLeaves<'_>>) {
         for source in &shape.sources {
             let (Some(path), ItemType::Fhir(type_id)) = (source.path.as_deref(), source.item_type) else {
@@ -137,7 +138,7 @@ impl Leaves {
     }
 }
 
-/// Returns the path of the column `_x` beside a primitive `x`.
+/// Returns the path of the column `_x` beside the column of a primitive `x`. It has the primitive's id and extensions.
 fn element_column(path: &str) -> String {
     match path.rsplit_once('.') {
         Some((parent, name)) => format!("{parent}._{name}"),

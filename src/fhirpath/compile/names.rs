@@ -39,8 +39,9 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the shape of `%resource`, or of `%rootResource` if `root` is set. This resource is the row, or a
-    /// resource inside the row if the context lies inside that resource.
+    /// Returns the shape of `%resource`, or of `%rootResource` if `root` is set. The result is the row's resource. If
+    /// the context lies inside another resource of the row, such as that of a Bundle entry, the result is this inner
+    /// resource. But for a context inside a contained resource, `%rootResource` is the row's resource.
     fn resource_shape(&self, root: bool) -> Shape {
         let mut shape = Shape::default();
         for source in &self.context.sources {
@@ -78,7 +79,8 @@ impl Compiler<'_> {
         Ok((Node::Constant(items), shape))
     }
 
-    /// Reads a type where the grammar has an expression: `ofType(Quantity)`, `ofType(FHIR.Patient)`.
+    /// Reads the type that an argument names, as in `ofType(Quantity)` and `ofType(FHIR.Patient)`. The parser has read
+    /// the name as an expression.
     pub(super) fn type_argument(&self, argument: &Expr) -> Result<TypeTest, FhirPathError> {
         let at = argument.at;
         match &argument.kind {

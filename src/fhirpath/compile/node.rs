@@ -1,5 +1,5 @@
-//! The resolved program: every name is a column, a constant or a function. A [`Shape`] has the facts about a result
-//! that are known before any data is read.
+//! The resolved program: every name is a column, a constant or a function. A [`Shape`] states what is known about a
+//! result before any data is read.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use super::types::{ItemType, TypeTest};
 use crate::fhir::TypeId;
 use crate::terminology::{Terminology, ValueSet};
 
-/// The name of a step that yields all elements.
+/// The name of a [`Node::Step`] that yields all elements.
 pub(in crate::fhirpath) const ALL_CHILDREN: &str = "*";
 
 /// A part of a resolved program.
 #[derive(Debug)]
 pub(in crate::fhirpath) enum Node {
-    /// No items.
+    /// `{}`: the empty collection.
     Empty,
-    /// `$this`. A path that begins with a name starts there, too.
+    /// `$this`. It is also the input of a path that begins with a name.
     This,
     /// `%resource`.
     Resource,
@@ -38,7 +38,7 @@ pub(in crate::fhirpath) enum Node {
     RowIndex,
     /// A literal or constant: one item.
     Constant(Items),
-    /// An expression without data: it yields the same items for every row.
+    /// An expression that reads no data, so it yields the same items for every row.
     Fixed(Box<Node>),
     /// The elements with this name, or all elements if the name is [`ALL_CHILDREN`].
     Step {
@@ -51,15 +51,15 @@ pub(in crate::fhirpath) enum Node {
         json: bool,
         at: Position,
     },
-    /// Keeps only the items of a type.
+    /// Keeps only the items that have the type of `test`.
     OfType { on: Box<Node>, test: TypeTest },
-    /// Whether the single item has a type.
+    /// Whether the single item of the input has the type of `test`.
     Is {
         on: Box<Node>,
         test: TypeTest,
         at: Position,
     },
-    /// A function.
+    /// A function call.
     Call(Box<Call>),
     /// A plus or minus sign before an operand.
     Sign {
@@ -67,14 +67,14 @@ pub(in crate::fhirpath) enum Node {
         on: Box<Node>,
         at: Position,
     },
-    /// An operator.
+    /// An operator with two operands.
     Binary {
         operator: Operator,
         left: Box<Node>,
         right: Box<Node>,
         at: Position,
     },
-    /// Like `|`, but keeps equal items.
+    /// The items of both operands. Unlike `|`, it does not drop equal items.
     Concatenation(Box<Node>, Box<Node>),
 }
 
@@ -121,7 +121,7 @@ pub(in crate::fhirpath) enum Argument {
     Variable(usize),
 }
 
-/// The facts about a collection that are known before evaluation.
+/// What is known about a collection before the evaluation.
 #[derive(Clone, Debug, Default)]
 pub(in crate::fhirpath) struct Shape {
     /// The possible sources of the items. Without a source, the collection is always empty.
@@ -134,8 +134,8 @@ pub(in crate::fhirpath) struct Shape {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::fhirpath) struct Source {
     pub(in crate::fhirpath) item_type: ItemType,
-    /// The column of the items, as a path from the table's root (`""` for the root itself). `None` for computed
-    /// items, and if there are too many columns to track them.
+    /// The column of the items, as a path from the table's root (`""` for the root itself). `None` for computed items.
+    /// Also `None` if the shape had too many sources: then the columns are no longer distinguished.
     pub(in crate::fhirpath) path: Option<Arc<str>>,
     /// Whether the column at `path` holds resources as JSON text, and the items are these resources or lie inside
     /// them.
@@ -143,7 +143,7 @@ pub(in crate::fhirpath) struct Source {
 }
 
 impl Source {
-    /// Whether the source stands for resources whose types are unknown until the data are read.
+    /// Whether the items of this source are resources whose types are unknown until the data are read.
     pub(in crate::fhirpath) fn is_open(&self) -> bool {
         self.inside && self.item_type.is_any_resource()
     }

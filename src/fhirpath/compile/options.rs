@@ -1,4 +1,4 @@
-//! The options of a compilation: constants, leniency, and the leaves that the caller will read below the result.
+//! The options of a compilation, such as constants, and the columns that the caller will read of the result's items.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,42 +13,45 @@ use crate::terminology::Terminology;
 /// `Constant::Date("2024-01".into())`.
 pub type Constant = Literal;
 
-/// Returns the columns below an output type that the caller will read: see [`CompileOptions::extra`].
+/// A function of the caller: for an output type, it returns the columns that the caller will read. See
+/// [`CompileOptions::extra`].
 pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;
 
 /// How to compile an expression. `CompileOptions::default()` is a strict compilation without constants.
 #[derive(Clone, Default)]
 pub struct CompileOptions<'a> {
-    /// A step to an element that the type of the items does not have yields an empty collection instead of an error.
+    /// If set, a step to an element that the items' type does not have yields an empty collection. Otherwise, such a
+    /// step is an error.
     pub lenient: bool,
     /// The expression belongs to a search parameter: it is a union of paths over the parameter's types. A path of
-    /// another type is empty instead of an error, and `as` selects among several items. A choice may have its JSON name
-    /// (`valueDateTime`), as in published packages.
+    /// another type is empty instead of an error. `as` filters the items by type, even if there are several. A choice
+    /// may have its JSON name (`valueDateTime`), as in published packages.
     pub search: bool,
     /// `resolve()` uses only the reference itself. It does not search contained resources, so the program does not read
     /// the column of the contained resources.
     pub references_alone: bool,
     /// Accepts JSON names where FHIRPath has other names. The JSON name of a choice (`valueCoding`) means the choice as
     /// that type, and `resourceType` means the type of a resource. [`Program::json_names`] lists the JSON names that
-    /// the expression uses. Without this option, JSON names are errors.
+    /// the expression uses. Without this option, JSON names are errors, except for the choices that `search` accepts.
     pub json_names: bool,
     /// It is an error to use a function that depends on the order of items after a function that leaves the order
     /// undefined, as in `children().first()`.
     pub ordered: bool,
     /// Code systems and value sets for `memberOf`, `subsumes` and `subsumedBy`.
     pub terminology: Option<Arc<Terminology>>,
-    /// The values of `%name`.
+    /// The values of constants by name. `%name` has the value under the key `name`.
     pub constants: HashMap<String, Constant>,
     /// For each output type, the columns that the caller reads below an output item. `None` means the default: the
     /// value of a primitive (its text), or the presence of a complex item. For a complex type, `Some` lists dotted
     /// paths below it (`coding.system`, `value__number`, or `*` for everything). For a primitive type, `Some` replaces
     /// the default by a list of suffixes of its columns (`""` for the value, `__start`, `__end`, `__number`).
     pub extra: Option<ExtraLeaves<'a>>,
-    /// The program whose output items are the contexts of the new program. The new program is evaluated with
-    /// [`Program::evaluate_on`]. Its leaves are paths from the root of the table in any case.
+    /// The program whose output items are the contexts of the new program. The caller evaluates the new program with
+    /// [`Program::evaluate_on`]. The leaves of the new program are still paths from the root of the table. `None` if
+    /// the contexts are the rows of the table.
     pub context: Option<&'a Program>,
-    /// The caller ignores duplicates in the result. Then a `|` at the end keeps duplicates, so the program need not
-    /// read whole complex items to compare them.
+    /// The caller ignores duplicates in the result. So a `|` that yields the result keeps duplicates, and the program
+    /// need not read whole complex items to compare them.
     pub duplicates: bool,
 }
 

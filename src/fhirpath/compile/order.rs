@@ -1,4 +1,4 @@
-//! Checks whether items are selected by position after a function that leaves their order undefined, as in
+//! Refuses expressions that select items by position after a function that leaves their order undefined, as in
 //! `children().skip(1)`. Looks only at the syntax tree. The check runs if the option `ordered` is set.
 
 use crate::fhirpath::error::{FhirPathError, Places};
@@ -9,7 +9,8 @@ pub(super) fn check(expr: &Expr, places: &Places) -> Result<(), FhirPathError> {
     open_order(expr, places).map(|_| ())
 }
 
-/// The function or operator that left the order of the items undefined. `None` if the order is defined.
+/// The name of the function or operator that left the order of an expression's items undefined. `None` if the order is
+/// defined.
 type Open = Option<String>;
 
 fn open_order(expr: &Expr, places: &Places) -> Result<Open, FhirPathError> {

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use super::node::Shape;
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The shape of each part of a tree, by the memory address of the part. If a part is resolved several times, its
-/// shapes are merged.
+/// The shape of each part of a syntax tree. The keys are the memory addresses of the parts. If the compiler resolves a
+/// part several times, its shapes are merged.
 #[derive(Debug, Default)]
 pub(in crate::fhirpath) struct Shapes {
     of: HashMap<usize, Shape>,
-    /// The shape of `$this` at function calls without an expression before them, such as `exists()`.
+    /// The shape of `$this` at a function call that has no expression before it, such as `exists()`. The keys are the
+    /// memory addresses of the calls.
     this: HashMap<usize, Shape>,
 }
 

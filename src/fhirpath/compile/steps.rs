@@ -1,4 +1,5 @@
-//! Resolves paths: which columns a name means for each possible type, and which of these columns a type test leaves.
+//! Resolves paths: finds the columns that a name means for each possible type, and drops those that do not pass a type
+//! test.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -17,7 +18,8 @@ use crate::fhirpath::evaluate::navigate::{Branch, branches, named};
 use crate::fhirpath::functions::{self, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind};
 
-/// The maximum number of sources of a step's items. If there are more, the sources no longer distinguish columns.
+/// The maximum number of sources from which a step starts. If there are more, `bounded` merges the sources of each
+/// type.
 const MAX_COLUMNS: usize = 500;
 
 impl Compiler<'_> {
@@ -44,8 +46,8 @@ impl Compiler<'_> {
     }
 
     /// Returns the shape, or a smaller one if it has too many sources. (Types that contain themselves multiply the
-    /// sources with each step.) The smaller shape distinguishes only the types of the sources, so the program reads
-    /// everything below their columns.
+    /// sources with each step.) The smaller shape has one source for each type, without its column, except inside JSON
+    /// text. So the program reads everything below the columns of `shape`.
     pub(super) fn bounded<'s>(&mut self, shape: &'s Shape) -> Cow<'s, Shape> {
         if shape.sources.len() <= MAX_COLUMNS {
             return Cow::Borrowed(shape);
@@ -145,8 +147,9 @@ impl Compiler<'_> {
         })
     }
 
-    /// Resolves a type's name at the start of a path, such as `Patient` in `Patient.name`: the result is the context,
-    /// if it has this type. The type must be checked during the evaluation only if the context's type is abstract.
+    /// Resolves a type's name at the start of a path, such as `Patient` in `Patient.name`. The result is the context,
+    /// if it has this type. If the context's type is abstract, the evaluation checks the type. If the context can never
+    /// have this type, the result is an error, or empty if the options allow this.
     fn type_prefix(&self, this: &Shape, type_id: TypeId, at: Position) -> Resolved {
         let test = TypeTest {
             fhir: Some(type_id),
@@ -164,7 +167,8 @@ impl Compiler<'_> {
         Ok((node, shape))
     }
 
-    /// Resolves `as`: the single item, if it has the type. In search parameters, `as` selects among several items.
+    /// Resolves `as`: the result is the single item, if it has the type. Several items are an error, except in search
+    /// parameters, where `as` filters them.
     pub(super) fn cast(&self, on: Node, shape: Shape, test: TypeTest, at: Position) -> (Node, Shape) {
         if !shape.many || self.options.search {
             return of_type(on, shape, test);
@@ -207,7 +211,8 @@ fn child(source: &Source, branch: &Branch) -> Source {
     }
 }
 
-/// Returns the children that a resource of any type can have, one for each type of child.
+/// Returns the possible children of a resource of unknown type: one column for each type of child, from any element
+/// that has this type.
 fn any_children() -> &'static [Branch] {
     static CHILDREN: OnceLock<Vec<Branch>> = OnceLock::new();
     CHILDREN.get_or_init(|| {
@@ -307,8 +312,8 @@ pub(super) fn of_type(on: Node, shape: Shape, test: TypeTest) -> (Node, Shape) {
     )
 }
 
-/// Applies a type test to a node. If the node is a step and the types of all its columns are known, drops the columns
-/// of other types instead, so that the evaluation skips them.
+/// Applies a type test to a node. If the node is a step and the types of all its columns are known, removes the columns
+/// of other types from the step. Then the evaluation needs no test.
 fn narrow(on: Node, test: &TypeTest) -> Node {
     match on {
         Node::Step {

@@ -1,5 +1,5 @@
-//! An expression with facts that are known before evaluation. For each part: the possible types of its items, whether
-//! there may be several items, and their columns.
+//! An expression as a tree of parts, with the facts that are known before evaluation. For each part: the possible types
+//! of its items, whether there may be several items, and their columns.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// A part of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The element, function, operator or literal.
+    /// The name of the element or function (with `()`), or the operator or literal as it is written.
     pub name: String,
     /// The possible types of the part's items. `None` if the part is not an expression, such as the name of a type.
     pub types: Option<Vec<ItemType>>,
@@ -103,8 +103,8 @@ fn written(literal: &Literal) -> String {
     }
 }
 
-/// The maximum number of types, and of columns, that are listed for a part. If there are more, only the number of the
-/// remaining ones is shown.
+/// The maximum number of types that are printed for a part, and also of columns. If there are more, the text ends with
+/// `and 3 more`, for example.
 const MAX_NAMES: usize = 4;
 
 fn listed(names: &[String], between: &str) -> String {

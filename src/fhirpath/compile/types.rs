@@ -37,7 +37,8 @@ pub enum System {
     Quantity,
     /// The result of `type()`: `namespace` and `name`.
     TypeInfo,
-    /// The result of `resolve()` for a target that is not in the data. Only the type of the target is known.
+    /// The result of `resolve()` for a target that is not in the data. Only the target's type is known, because the
+    /// reference states it.
     Target,
 }
 
@@ -132,7 +133,8 @@ impl ItemType {
         }
     }
 
-    /// Whether items of the type are whole resources whose concrete types are unknown until their JSON is read.
+    /// Whether the type is an abstract resource type (Resource, DomainResource). Such items are whole resources, whose
+    /// concrete types are unknown until their JSON is read.
     pub(in crate::fhirpath) fn is_any_resource(self) -> bool {
         self.fhir()
             .is_some_and(|type_id| facts().get(type_id).kind == Kind::Resource && facts().get(type_id).is_abstract)
@@ -187,7 +189,8 @@ impl TypeTest {
         }
     }
 
-    /// Whether items of this type pass `is`.
+    /// Whether items of this type pass `is`. Unlike `selects`, it also accepts specializations of a primitive: a `code`
+    /// is a `string`.
     pub(in crate::fhirpath) fn accepts(&self, item_type: ItemType) -> bool {
         match item_type {
             ItemType::Fhir(type_id) => self.fhir.is_some_and(|wanted| facts().is_a(type_id, wanted)),
@@ -195,7 +198,8 @@ impl TypeTest {
         }
     }
 
-    /// Whether some items of this static type may pass `as` and `ofType`.
+    /// Whether some items of this static type may pass `as` and `ofType`. The static type may be a general one, such as
+    /// Resource, whose items have narrower types in the data.
     pub(in crate::fhirpath) fn may_select(&self, item_type: ItemType) -> bool {
         let narrower = match (item_type, self.fhir) {
             (ItemType::Fhir(_), Some(_)) if item_type.is_primitive() => false,

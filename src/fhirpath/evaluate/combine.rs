@@ -3,8 +3,8 @@
 use super::super::values::collection::{Body, Collection, Offsets};
 use super::super::values::items::Items;
 
-/// Returns for each row the items of the first collection, then those of the second, and so on. All collections have
-/// the same rows.
+/// Joins collections with the same rows. A row of the result has the items that the first collection has in this row,
+/// then those of the second, and so on.
 pub(in crate::fhirpath) fn side_by_side(collections: &[Collection]) -> Collection {
     let Some(first) = collections.first() else {
         return Collection::empty(0);
@@ -84,8 +84,8 @@ pub(in crate::fhirpath) fn flat_map(collection: &Collection, children: impl Fn(&
     Collection::mixed(Offsets::list(offsets), parts, places)
 }
 
-/// Returns the items that `picks` lists: for each, the index of its collection and its index in that collection.
-/// `offsets` assigns the items to rows.
+/// Returns the items that `picks` lists, in this order. A pick is the index of a collection and the index of an item in
+/// this collection. `offsets` assigns the items to rows.
 pub(in crate::fhirpath) fn pick(collections: &[&Collection], offsets: Offsets, picks: &[(usize, usize)]) -> Collection {
     let mut parts: Vec<Items> = Vec::new();
     let mut bases = Vec::with_capacity(collections.len());

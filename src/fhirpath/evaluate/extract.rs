@@ -1,5 +1,5 @@
 //! Converts results to Arrow arrays with one slot per row, for the columns of tables. A slot holds the first item of
-//! its row. The slot is null if the row has no item, or if the first item has another type than the array.
+//! its row. The slot is null if the row has no item, or if the first item cannot be converted to the array's type.
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, StringArray, StringBuilder, UInt32Array};
 
@@ -53,7 +53,7 @@ impl Collection {
         (!range.is_empty()).then(|| self.item(range.start))
     }
 
-    /// Returns the first row that has more than one item.
+    /// Returns the index of the first row that has more than one item. `None` if there is no such row.
     pub fn crowded_row(&self) -> Option<usize> {
         match &self.offsets {
             Offsets::Each(_) => None,
@@ -61,8 +61,8 @@ impl Collection {
         }
     }
 
-    /// Returns for each row the slot of its first item in the items' column. The slot is null for a row without
-    /// items. `None` if the items are in several columns.
+    /// Returns for each row the slot of the row's first item in the column that holds the items. An entry is null if
+    /// the row has no items. `None` if the items are in several columns.
     pub fn first_slots(&self) -> Option<UInt32Array> {
         let items = self.single()?;
         Some(
@@ -91,8 +91,9 @@ impl Items {
         }
     }
 
-    /// Returns the items as an array with one slot per item. `None` if the items are the rows of a table, which are not
-    /// one array, or if the batch lacks the texts of the items.
+    /// Returns the items as an array with one slot per item. Decimals, dates and times become texts. A FHIRPath
+    /// quantity becomes the text of its number. `None` if the items are the rows of a table, which are not one array,
+    /// or if the batch lacks the texts of the items.
     pub fn to_array(&self) -> Option<ArrayRef> {
         use std::sync::Arc;
         let array: ArrayRef = match self.values() {

@@ -26,14 +26,15 @@ pub struct Focus {
     pub(in crate::fhirpath) rows: Option<Arc<[u32]>>,
     /// The index of each context among the items of its row, for `%rowIndex`. `None` means 0 for all.
     pub(in crate::fhirpath) places: Option<Arc<[u32]>>,
-    /// The value of `now()`, set at its first use. Evaluations that share this clock have the same value.
+    /// The value of `now()`, which is set when it is used for the first time. Evaluations that share this clock have
+    /// the same value.
     pub(in crate::fhirpath) clock: Arc<OnceLock<DateTime<Utc>>>,
     /// Counts the work of all evaluations that share this focus.
     pub(in crate::fhirpath) work: Arc<Work>,
 }
 
 impl Focus {
-    /// Returns the rows of a batch as contexts. The batch is of the table of `type_id`.
+    /// Returns the rows of a batch as contexts. `type_id` is the resource type of the batch's table.
     pub fn root(batch: &RecordBatch, type_id: TypeId) -> Focus {
         let root = Items::new(ItemType::Fhir(type_id), Values::Record(batch.clone()));
         Focus {
@@ -56,7 +57,7 @@ impl Focus {
         })
     }
 
-    /// Returns the same contexts. Evaluations on them add their work to `work`.
+    /// Returns the same contexts with another counter of work: evaluations on them add their work to `work`.
     pub fn within(self, work: &Arc<Work>) -> Focus {
         Focus {
             work: work.clone(),
@@ -73,8 +74,8 @@ impl Focus {
         }
     }
 
-    /// Returns the items of a collection as contexts. A program must have yielded the collection on `self`, so that
-    /// its rows are the contexts of `self`.
+    /// Returns the items of a collection as contexts. `collection` must be the result of a program on `self`, because
+    /// its rows must be the contexts of `self`.
     pub fn enter(&self, collection: &Collection) -> Focus {
         let parents = collection.offsets().parents();
         let mut places = Vec::with_capacity(parents.len());
@@ -95,9 +96,9 @@ impl Focus {
         }
     }
 
-    /// Combines contexts of several foci over the batch of this focus. `order` has two indexes for each context of the
-    /// result: that of its focus in `foci`, and that of the context in this focus. `places` has the values of
-    /// `%rowIndex`.
+    /// Combines contexts of several foci. All foci must be over the batch of `self`. Each entry of `order` is one
+    /// context of the result: the index of its focus in `foci`, and the index of the context in that focus. `places`
+    /// has the values of `%rowIndex`.
     pub fn merge(&self, foci: &[Focus], order: &[(usize, usize)], places: Vec<u32>) -> Focus {
         let mut parts: Vec<Items> = Vec::new();
         let mut bases = Vec::with_capacity(foci.len());
@@ -130,9 +131,9 @@ impl Focus {
         }
     }
 
-    /// Returns for each context the resource that contains it. With `root`, returns the container of this resource
-    /// instead, if the resource is contained in another one. `None` if no context is inside a resource that the batch
-    /// holds as JSON text.
+    /// Returns for each context the resource that contains it. If `root` is set and this resource is a contained
+    /// resource, returns its container instead. `None` if no context is inside a resource that the batch holds as JSON
+    /// text. Then the rows of the batch are the resources.
     pub(in crate::fhirpath) fn inner_resources(&self, root: bool) -> Option<Collection> {
         if !self.items.columns().iter().any(Items::is_inside) {
             return None;

@@ -1,9 +1,10 @@
-//! Runs a resolved program over the contexts of a focus. Each node yields the results of all rows at once. The
-//! argument of `where`, `select`, `all` and the like runs in a frame of its own, whose rows are the items of the
-//! input.
+//! Runs a resolved program over the contexts of a focus. Each node yields the results of all rows at once. `where`,
+//! `select`, `all` and similar functions run their argument in a frame of its own: its rows are the items of the
+//! function's input.
 //!
-//! Invariant: an error belongs to a row and counts only if the row's result is used. Some rows do not use a branch of
-//! `iif`, or an operand of `and`, `or` or `implies`. In these rows the errors of this branch or operand are dropped.
+//! Invariant: an error belongs to a row and counts only if the result of the row is used. For example, a row uses only
+//! one branch of `iif`, so the errors of the other branch are dropped in this row. If the left operand of `and`, `or`
+//! or `implies` decides the result, the errors of the right operand are dropped.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -29,21 +30,21 @@ use super::opening;
 use super::work::Work;
 use crate::fhir::{TypeId, facts};
 
-/// The maximum number of items that one step of an evaluation may yield is this number plus `MAX_ITEMS_PER_ROW` for
-/// each row. If a step exceeds the maximum, the two halves of the rows are evaluated separately.
+/// The maximum number of items that one node may yield is this number plus `MAX_ITEMS_PER_ROW` for each row. If a node
+/// exceeds it, the evaluation fails, and the caller evaluates the two halves of the rows separately.
 pub(in crate::fhirpath) const MAX_ITEMS: usize = 1 << 20;
 const MAX_ITEMS_PER_ROW: usize = 256;
-/// If the caller limits the number of result items, an intermediate step may yield at most `STEPS_PER_RESULT` times
-/// this limit, or [`MAX_ITEMS`] if that is more.
+/// If the caller limits the number of result items, any node may yield at most `STEPS_PER_RESULT` times this limit, or
+/// [`MAX_ITEMS`] if that is more.
 const STEPS_PER_RESULT: usize = 4;
 /// The maximum number of nodes that an evaluation runs. A node counts once for all rows. Nested `aggregate` and
 /// `repeat` run their nodes many times.
 const MAX_STEPS: usize = 1 << 18;
 /// The work of running a node once, in addition to the work for its rows and items.
 const WORK_OF_NODE: usize = 64;
-/// The work for each column of the result after the first.
+/// The work for each column of a node's result, except for the first column.
 const WORK_OF_COLUMN: usize = 32;
-/// A number of items that is small enough for offsets of type `i32`.
+/// No node may yield more items than this, so that the offsets fit into `i32`.
 const MAX_OFFSET: usize = (i32::MAX / 4) as usize;
 
 /// The result of a node. Booleans stay bit masks until a node needs them as items.
@@ -106,15 +107,15 @@ fn without(collection: &Collection, faults: &[Fault]) -> Collection {
 /// Describes the value of `$index` in each row of a frame.
 #[derive(Clone)]
 enum Places {
-    /// Each row of the frame is an item of a collection with these offsets. `$index` is the position of the item in its
-    /// row of that collection.
+    /// Each row of the frame is an item of a collection with these offsets. `$index` is the position of the item among
+    /// the items of its row in that collection.
     Within(Offsets),
     /// `$index` is this number in every row of the frame.
     At(usize),
 }
 
-/// The state of `aggregate` before its next step: the result so far of each row, and the position in its row of the
-/// item that the step handles.
+/// The state of `aggregate` before its next step. `total` is the result of the earlier steps, for each row. `place` is
+/// the position of the item that the step handles, among the items of its row.
 pub(in crate::fhirpath) struct Fold {
     pub(in crate::fhirpath) total: Collection,
     pub(in crate::fhirpath) place: usize,
@@ -128,7 +129,7 @@ pub(in crate::fhirpath) struct Frame<'a> {
     /// The enclosing frame, and the offsets that assign each row of this frame to a row of the enclosing one.
     outer: Option<(&'a Frame<'a>, &'a Offsets)>,
     total: Option<Collection>,
-    /// `$index`, if the rows are items of a collection.
+    /// Where `$index` comes from. `None` if the rows are not items of a collection. Then `$index` is empty.
     index: Option<Places>,
     /// The maximum number of items that a node may yield.
     limit: usize,
@@ -182,7 +183,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Evaluates a node that reads no data, once for all rows. If it fails, every row fails.
+    /// Evaluates a node that reads no data, once for all rows. The result has one row. If the node fails, every row of
+    /// this frame fails.
     fn once(&self, node: &Node) -> Result<Collection, FhirPathError> {
         let inner = Frame {
             this: Collection::empty(1),
@@ -303,7 +305,7 @@ impl<'a> Frame<'a> {
         Ok(output)
     }
 
-    /// Counts work. Returns an error if the data and the budget do not allow so much work.
+    /// Adds `work` to the work of the batch. Returns an error if the sum exceeds what the data and the budget allow.
     pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
         self.focus.work.spend(work)
     }
@@ -313,7 +315,9 @@ impl<'a> Frame<'a> {
         &self.focus.work
     }
 
-    /// Calls `run` in a frame whose rows are the items of `over`. The rows of `over` are this frame's rows.
+    /// Calls `run` in a frame whose rows are the items of `over`. `over` must have the same rows as this frame. An
+    /// error in an inner row becomes an error of the row that contains the item. `aggregate` passes `fold`, which sets
+    /// `$total` and `$index`.
     pub(in crate::fhirpath) fn within<T>(
         &self,
         over: &Collection,
@@ -370,8 +374,8 @@ impl<'a> Frame<'a> {
         Ok(result)
     }
 
-    /// Calls `run`, which may record errors. Keeps only those of its errors that belong to rows for which `counts` is
-    /// true.
+    /// Calls `run`, which may record errors of rows. Keeps those errors for whose row `counts` is true, and drops all
+    /// others.
     pub(in crate::fhirpath) fn guarded<T>(
         &self,
         run: impl FnOnce() -> Result<T, FhirPathError>,
@@ -429,8 +433,8 @@ impl<'a> Frame<'a> {
         *self.focus.clock.get_or_init(Utc::now)
     }
 
-    /// Returns for each row of this frame the index of the context that contains the row. `None` if row `i` is context
-    /// `i`.
+    /// Returns for each row of this frame the index of the focus's context to which the row belongs. `None` if row `i`
+    /// is context `i`.
     fn focus_rows(&self) -> Option<Vec<u32>> {
         let (outer, offsets) = self.outer?;
         let parents = offsets.parents();
@@ -440,8 +444,8 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Records an error for each row in which a step starts at a target of a reference, if the target is not in the
-    /// data.
+    /// Records an error for each row with an item that stands for the target of a reference. Such a target is not in
+    /// the data, so no step can start at it.
     fn refuse_targets(&self, on: &Collection, at: Position) {
         let is_target = |items: &Items| items.item_type() == ItemType::System(System::Target);
         if !on.columns().iter().any(is_target) {
@@ -530,8 +534,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Converts a collection for the rows of the outer frame to one for the rows of the inner frame. An inner row is an
-/// item of an outer row and gets all items that `of` has in this outer row.
+/// Converts `of` from the rows of the outer frame to the rows of the inner frame. An inner row is an item of an outer
+/// row. It gets all items that `of` has in this outer row.
 fn spread(of: &Collection, offsets: &Offsets) -> Collection {
     if let Offsets::Each(_) = offsets {
         return of.clone();
@@ -549,7 +553,8 @@ pub(in crate::fhirpath) fn integers(values: Vec<i32>) -> Collection {
     Collection::each(Items::new(ItemType::System(System::Integer), values))
 }
 
-/// Returns a collection with one row for each number in `rows`: the row of `collection` with this number.
+/// Returns a collection with one row for each number in `rows`. It has the items that `collection` has in the row with
+/// this number.
 pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Collection {
     if let Offsets::Each(_) = collection.offsets() {
         return collection.take(Offsets::Each(rows.len()), rows.to_vec());
@@ -563,7 +568,7 @@ pub(in crate::fhirpath) fn repeated(collection: &Collection, rows: &[u32]) -> Co
     collection.take(Offsets::list(offsets), places)
 }
 
-/// Returns the children with this name. `by` has the columns for each type that the compiler knows. If `open` is
+/// Returns the children with the name `name`. `by` has the columns for each type that the compiler knows. If `open` is
 /// `Some`, the items may have other types, too. The columns of these types are looked up now, and the value of `open`
 /// says whether JSON names are accepted.
 pub(in crate::fhirpath) fn step(

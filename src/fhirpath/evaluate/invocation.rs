@@ -38,7 +38,7 @@ impl Invocation<'_> {
         }
     }
 
-    /// Evaluates an argument once per row.
+    /// Evaluates an argument in the frame of the call: the result has one row for each row of the input.
     pub(in crate::fhirpath) fn value(&self, argument: usize) -> Result<Collection, FhirPathError> {
         let value = self.frame.items(self.node(argument))?;
         self.frame.spend(value.len() + value.text_bytes() / 2)?;
@@ -83,7 +83,7 @@ impl Invocation<'_> {
         }
     }
 
-    /// Records an error of a row, because its data do not fit the function.
+    /// Records for a row the error that its data do not fit the function. `problem` says why.
     pub(in crate::fhirpath) fn problem(&self, row: usize, problem: String) {
         self.frame.fault(
             row,
@@ -96,11 +96,12 @@ impl Invocation<'_> {
     }
 }
 
-/// The result of a function for one row: a value, no value, or a problem with the data.
+/// The result of a function for one row: a value, no value, or the text of a problem with the data.
 pub(in crate::fhirpath) type RowResult<T> = Result<Option<T>, String>;
 
 impl Invocation<'_> {
-    /// Applies `of` to the single item of each row. A row without a value yields nothing.
+    /// Applies `of` to the value of each row's single item. A row without a value yields nothing. A row with several
+    /// items is an error.
     pub(in crate::fhirpath) fn map(
         &self,
         mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
@@ -133,13 +134,14 @@ impl Invocation<'_> {
         Ok(Output::Truth(truth))
     }
 
-    /// Counts the work of a row during `map` or `judge`. If the work exceeds the budget, both return an error after
-    /// the last row.
+    /// Adds the work of a row, for functions that run in `map` or `judge`. Returns an error text if the budget is used
+    /// up. `map` and `judge` record it for the row, go on, and return [`FhirPathError::TooCostly`] after the last row.
     pub(in crate::fhirpath) fn charge(&self, work: usize) -> Result<(), String> {
         self.frame.spend(work).map_err(|error| error.to_string())
     }
 
-    /// Returns the single value of an argument in a row. Records an error if the row has several items.
+    /// Returns the single value of an argument in a row. `None` if the row has no value. Records an error if the row
+    /// has several items.
     pub(in crate::fhirpath) fn scalar<'c>(&self, argument: &'c Collection, row: usize) -> Option<Scalar<'c>> {
         let (items, item) = self.single(argument, row)?;
         items.scalar(item)

@@ -1,5 +1,5 @@
-//! Writes items as JSON text. Digits and the order of properties are as stored. The engine's companion columns are
-//! left out.
+//! Writes items as JSON text. Digits and the order of properties are as stored. The engine's companion columns are not
+//! written.
 
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, Int32Type};
@@ -11,7 +11,8 @@ use crate::fhir::storage::Storage;
 use crate::fhir::{TypeId, facts};
 
 impl Items {
-    /// Appends an item as JSON. Appends `null` for an element without a value.
+    /// Appends an item as JSON. Appends `null` for an element without a value. A row of a table is written as the text
+    /// in its column `resource`, or as `{}` if the batch lacks this text.
     pub fn write_json(&self, item: usize, out: &mut String) {
         let slot = self.slot(item);
         if !self.column.values.is_valid(slot) {

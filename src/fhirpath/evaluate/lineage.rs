@@ -22,14 +22,16 @@ pub(in crate::fhirpath) struct Above {
     shift: usize,
 }
 
-/// How a slot of a column leads to the slot of the containing column.
+/// How to get from a slot of a column to the slot that contains it in the containing column.
 #[derive(Clone, Debug)]
 pub(in crate::fhirpath) enum Way {
     /// A slot leads to the slot with the same number in the containing column.
     Same,
-    /// A slot leads to the slot of the list that holds it. Has the offsets of the lists.
+    /// The column holds the items of lists. A slot leads to the slot of the list that contains it. The value has the
+    /// offsets of the lists.
     List(OffsetBuffer<i32>),
-    /// A row of shredded resources leads to the slot with the JSON text of the resource. Has this slot for each row.
+    /// The column holds shredded resources. A row leads to the slot with the JSON text of its resource. The value has
+    /// this slot for each row.
     Opened(Arc<[u32]>),
 }
 
@@ -94,8 +96,8 @@ impl ColumnSlot {
         }
     }
 
-    /// For a resource inside an element of another resource, such as an entry of a Bundle, returns the element and
-    /// the other resource.
+    /// For a resource inside an element of another resource, such as an entry of a Bundle: returns the element and the
+    /// other resource. `None` if this resource is not inside an element.
     pub(in crate::fhirpath) fn entry(&self) -> Option<(ColumnSlot, ColumnSlot)> {
         let above = self.up()?;
         match above.column.values {
@@ -132,8 +134,8 @@ impl Items {
     }
 }
 
-/// Returns resources as items, with one row for each place. A place of `None` has an empty row. If a resource is a row
-/// of the batch, its type is `root`.
+/// Returns the resources at `places` as items, with one row for each place. A place of `None` has an empty row.
+/// Resources that are rows of the batch have the type `root`. Resources in JSON text have the abstract type Resource.
 pub(in crate::fhirpath) fn resources(places: &[Option<ColumnSlot>], root: ItemType) -> Collection {
     let any = facts().lookup("Resource").map_or(root, ItemType::Fhir);
     let mut known: FxHashMap<usize, usize> = FxHashMap::default();

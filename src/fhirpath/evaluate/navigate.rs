@@ -1,8 +1,9 @@
 //! Steps from items to their children: finds the columns of a child in the struct or batch of the items, and composes
 //! indexes. If the batch lacks a column, no item has that element.
 //!
-//! Three properties of the Arrow data matter here: the offsets of a sliced list need not begin at 0, a null list may
-//! span values, and a null in a list of primitives is an element if the slot of `_x` is not null.
+//! Three properties of the Arrow data matter here. The offsets of a sliced list need not begin at 0. The offsets of a
+//! null list may enclose values, which do not belong to any row. `_x` is the column with the ids and extensions of a
+//! primitive `x`: if an item of `x` is null but its slot of `_x` is not, the item exists.
 
 use std::sync::Arc;
 
@@ -44,8 +45,8 @@ pub(in crate::fhirpath) fn branches(element: &Element) -> Vec<Branch> {
 }
 
 /// Returns the columns that a name means in a type. If the type has an element with this FHIRPath name, these are the
-/// element's columns. Otherwise, if `json` is set, this is the one column of a choice that has this name in JSON
-/// (`valueQuantity`). Empty if the type has no such name.
+/// columns of the element. Otherwise, if `json` is set and the name is the JSON name of a choice (`valueQuantity`),
+/// this is the choice's column with this name. In all other cases, the result is empty.
 pub(in crate::fhirpath) fn named(type_id: TypeId, name: &str, json: bool) -> Vec<Branch> {
     if let Some(element) = facts().element(type_id, name) {
         return branches(element);
@@ -128,8 +129,9 @@ impl Items {
         }
     }
 
-    /// Returns an upper bound for the number of children that [`Items::step`] finds. Returns 0 if the column has at
-    /// least as many slots as there are items: then the data limit the number, and the caller need not.
+    /// Returns an upper bound for the number of children that [`Items::step`] finds, which the caller compares with its
+    /// limit. Returns 0 if there are at most as many items as slots in their column. Then the size of the batch limits
+    /// the number, and the caller need not.
     pub(in crate::fhirpath) fn child_count(&self, branches: &[Branch]) -> usize {
         let Some(parent) = Parent::of(&self.column.values) else {
             return 0;
@@ -148,8 +150,8 @@ impl Items {
             .sum()
     }
 
-    /// Returns the values of a text column beside the elements, such as a companion. `None` if the batch lacks the
-    /// column.
+    /// Returns the text that each item has in the column with this name. The column need not be an element: it may be
+    /// `id` or a companion. `None` if the batch lacks the column.
     pub(in crate::fhirpath) fn text_child(&self, column: &str) -> Option<Collection> {
         let values = Values::Text(text_array(&self.column(column)?)?);
         Some(self.singular(ItemType::System(System::String), values, None))
@@ -169,7 +171,8 @@ impl Items {
         Parent::of(&self.column.values)?.column(name)
     }
 
-    /// Returns a column that is contained in this one.
+    /// Returns a column with a link to the items' column, which contains it. `way` says how to get from its slots to
+    /// the slots of the containing column.
     fn below(&self, values: Values, element: Option<StructArray>, way: Way) -> Arc<Column> {
         Arc::new(Column {
             values,
@@ -271,7 +274,7 @@ impl Items {
     }
 }
 
-/// Whether no null list spans values, so that the offsets alone determine the items.
+/// Whether all null lists are empty according to their offsets. Then the offsets alone determine the items.
 fn nulls_span_nothing(list: &ListArray) -> bool {
     let bounds = list.value_offsets();
     match list.nulls() {
@@ -336,8 +339,8 @@ impl<'a> Parent<'a> {
         }
     }
 
-    /// Returns the companion column with this name. Unlike the name of an element, the name of a companion is not
-    /// changed at the root: the column `version__element` has the companion `_version`.
+    /// Returns the companion column with this name, such as `_version`. Elements with the name of a system column are
+    /// renamed at the root (`version` to `version__element`), but their companions are not.
     fn companion(&self, name: &str) -> Option<ArrayRef> {
         match self {
             Parent::Struct(array) => array.column_by_name(name).cloned(),
@@ -407,8 +410,9 @@ impl Columns {
     }
 }
 
-/// Adds items to the lists of an element, for rows that have a list `_x` but no list `x`. The added items have an id or
-/// extensions, but no value. `None` if there is no such row.
+/// Returns the lists of an element with added items, for rows that have a list `_x` but no list `x`. The added items
+/// have an id or extensions, but no value. The result gives only the lengths: its values are all null. `None` if there
+/// is no such row.
 fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     let (Some(absent), rows) = (list.nulls(), list.len()) else {
         return None;
@@ -432,8 +436,9 @@ fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     ListArray::try_new(field.into(), offsets, Arc::new(NullArray::new(slots)), None).ok()
 }
 
-/// Returns the values of a companion list in the order of the main list's values. In each row, both lists have the same
-/// length. But the two arrays may have been sliced or gathered separately, so their offsets may differ.
+/// Returns the values of the companion list `array`, moved to the slots that the items have in the main list `with`. In
+/// each row, both lists have the same length. But the two arrays may have been sliced or gathered separately, so their
+/// offsets may differ.
 fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     let (own, wanted) = (array.value_offsets(), with.value_offsets());
     if own.first() == wanted.first() && own.last() == wanted.last() && array.values().len() == with.values().len() {
@@ -450,8 +455,8 @@ fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     arrow::compute::take(array.values(), &indices, None).unwrap_or_else(|_| array.values().clone())
 }
 
-/// Returns columns as [`Values`]. If the column `_x` exists, `valueless` is its number of slots. The column of values
-/// may then be missing, and all values are null.
+/// Returns the columns of an element as [`Values`]. `valueless` is `Some` if the column `_x` exists, and has its number
+/// of slots. If the column of the values is missing then, the result has this number of nulls.
 fn values_of(
     storage: Storage,
     main: Option<ArrayRef>,

@@ -1,10 +1,10 @@
 //! Resources that the batch holds as JSON text (`contained`, `Bundle.entry.resource`). This file finds their types, and
 //! shreds a resource to columns when a step needs its elements.
 //!
-//! A text is parsed when its type is needed for the first time. It is shredded when a step starts at it for the first
-//! time, if the text's type has the element of the step. The results stay with the batch, for further steps and further
-//! programs on the same [`Focus`](super::super::Focus). A text that is not JSON, has no R4 type, or cannot be shredded
-//! is an item without children.
+//! A text is parsed when its type is needed for the first time. It is shredded when a step needs an element of the
+//! text's type for the first time. The results stay with the batch, for further steps and further programs on the same
+//! [`Focus`](super::super::Focus). A text that is not JSON, has no R4 type, or cannot be shredded is an item without
+//! children.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +28,8 @@ pub(in crate::fhirpath) struct Openings {
     columns: Mutex<Vec<(Key, Arc<Mutex<Opening>>)>>,
 }
 
-/// Identifies a text column by the memory addresses of its buffers. They do not change as long as the column is held.
+/// Identifies a text column by the memory addresses of its buffers. They do not change as long as the column is held,
+/// and an [`Opening`] holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key {
     offsets: usize,
@@ -57,11 +58,13 @@ struct Opening {
 #[derive(Clone, Debug)]
 enum Slot {
     Unread,
-    /// The text was parsed. Has the type that the text states, if it is a type of R4, and the resource's id.
+    /// The text was parsed. Has the type that the text states, if it is a type of R4, and the resource's id. Both are
+    /// `None` if the slot is null or the text is not JSON.
     Read(Option<TypeId>, Option<Box<str>>),
     /// The resource was shredded. Has the type, the id, the index in `parts`, and the row in this part.
     Open(TypeId, Option<Box<str>>, u32, u32),
-    /// A step needed the columns of the resource, but the resource cannot be shredded. Has the type and the id.
+    /// A step needed the columns of the resource, but the resource cannot be shredded. Has the type and the id. No
+    /// further attempt is made.
     Shut(TypeId, Option<Box<str>>),
 }
 
@@ -169,7 +172,7 @@ impl Items {
     }
 }
 
-/// Returns the items of `collection`. Those that are JSON text of a wanted type become rows of columns.
+/// Returns the same items as `collection`, but items that are JSON text of a wanted type become rows of columns.
 pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeId) -> bool) -> Collection {
     if collection.columns().iter().any(Items::is_json) {
         flat_map(collection, |items| items.opened(wanted))
@@ -178,7 +181,8 @@ pub(in crate::fhirpath) fn opened(collection: &Collection, wanted: &dyn Fn(TypeI
     }
 }
 
-/// Returns the items of `collection`. Those that are JSON text get the type that their JSON states.
+/// Returns the same items as `collection`, but items that are JSON text of unknown type get the type that their JSON
+/// states.
 pub(in crate::fhirpath) fn told_apart(collection: &Collection) -> Collection {
     if collection.columns().iter().any(Items::is_json) {
         flat_map(collection, Items::told_apart)
@@ -223,7 +227,7 @@ impl Part {
 }
 
 impl Opening {
-    /// Parses the texts of these items and shreds those of wanted types, unless an earlier call did so.
+    /// Parses the texts of these items, and shreds the resources of wanted types. Skips what an earlier call has done.
     fn read(&mut self, items: &Items, wanted: &dyn Fn(TypeId) -> bool) {
         let mut tape = Tape::new();
         let mut making: FxHashMap<TypeId, Making> = FxHashMap::default();
@@ -273,7 +277,7 @@ fn resource_type(root: Value<'_>) -> Option<TypeId> {
     (def.kind == Kind::Resource && !def.is_abstract).then_some(type_id)
 }
 
-/// A part that is not finished: further resources may be added.
+/// A part to which resources are still added. `slots` has the slot of each resource's text.
 struct Making {
     type_id: TypeId,
     shredder: Shredder,
@@ -320,7 +324,7 @@ impl Making {
     }
 }
 
-/// Returns the columns of elements and the id, without the other system columns.
+/// Returns the batch without its system columns, except `id`.
 fn elements(batch: &RecordBatch) -> Option<RecordBatch> {
     let schema = batch.schema();
     let is_element = |name: &str| name == "id" || !SYSTEM_COLUMNS.contains(&name);

@@ -6,7 +6,7 @@ use super::super::compile::types::ItemType;
 use super::super::program::Program;
 use crate::fhir::TypeId;
 
-/// A column that contains items of the result.
+/// A column that can contain items of the result, and the type of these items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin<'p> {
     /// The type of the items.
@@ -16,7 +16,7 @@ pub struct Origin<'p> {
     pub path: Option<&'p str>,
 }
 
-/// Which items a program yields, of all items in the columns of its origins.
+/// Which of the items in the columns of its origins a program yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// The program yields all items of its origins.
@@ -36,7 +36,7 @@ impl Program {
         })
     }
 
-    /// Returns which items the program yields, of all items in the columns of its origins.
+    /// Returns which of the items in the columns of its origins the program yields.
     pub fn selection(&self) -> Selection {
         match &self.inner.node {
             Node::Call(call) => pointing(call).unwrap_or(Selection::Some),
@@ -46,7 +46,8 @@ impl Program {
     }
 }
 
-/// Whether a node consists only of steps and type choices. Such a node yields all items of the columns that it names.
+/// Whether a node consists only of steps, type tests and their unions. Such a node yields all items of its columns that
+/// have the right types.
 fn is_plain(node: &Node) -> bool {
     match node {
         Node::This | Node::Resource | Node::RootResource | Node::Context => true,
@@ -56,7 +57,8 @@ fn is_plain(node: &Node) -> bool {
     }
 }
 
-/// Returns the selection of `path.where(resolve() is T)`, if `path` itself yields all items of its columns.
+/// Returns [`Selection::PointingTo`] if the call is `path.where(resolve() is T)` and `path` itself yields all items of
+/// its columns. `None` for any other call.
 fn pointing(call: &Call) -> Option<Selection> {
     if call.function.name != "where" || !is_plain(&call.on) {
         return None;

@@ -1,9 +1,9 @@
 //! Bounds the work of an evaluation. Work is counted in items, bytes of text and nodes that the evaluation handles,
 //! never in time. So an evaluation over the same data succeeds or fails in the same way on every machine.
 //!
-//! Each row and each value of the batch allow an amount of work. Work that exceeds the sum is taken from a budget that
-//! all batches of a run share. Ordinary expressions need little of the budget. An expression that multiplies its items
-//! uses up the budget and fails.
+//! Each row and each value of the batch allow an amount of work. If the evaluation does more work than their sum, it
+//! takes the difference from a budget that all batches of a run share. Ordinary expressions need little of the budget.
+//! An expression that multiplies its items uses up the budget and fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,18 +23,19 @@ const BUDGET: u64 = 48 << 20;
 const PER_ROW: u64 = 1000;
 /// The work that each row allows for each part of the run's expressions.
 const PER_PART: u64 = 16;
-/// The maximum number of parts that count in the work that a row allows.
+/// If the expressions have more parts than this, the further parts do not increase the work that a row allows.
 const MAX_PARTS: u64 = 2048;
 /// The number of parts that is assumed if the caller has not counted them.
 const SOME_PARTS: usize = 128;
 /// The work that each value of a batch allows.
 const PER_VALUE: u64 = 64;
-/// The number of bytes of text for which a batch allows as much work as for a value.
+/// So many bytes of text count as one further value.
 const BYTES_PER_VALUE: u64 = 8;
-/// The maximum number of columns that count in the work of comparing a complex item.
+/// A complex item with more columns than this costs no more work to compare.
 const MAX_WEIGHT: usize = 256;
 
-/// The budget that all batches of a run share, beyond the work that their data allow. Clones share the same budget.
+/// The work that all batches of a run may do in addition to the work that their data allow. Clones share the same
+/// budget.
 #[derive(Clone, Debug)]
 pub struct WorkBudget(Arc<AtomicU64>);
 
@@ -63,7 +64,7 @@ impl WorkBudget {
 /// The work that has been done over one batch, and its limit.
 #[derive(Debug)]
 pub struct Work {
-    /// The work that the rows and values of the batch allow.
+    /// The work that the rows and values of the batch allow. Work up to this amount does not use the budget.
     accounted: u64,
     /// The work so far. Only the evaluating thread changes it.
     done: AtomicU64,
@@ -72,6 +73,7 @@ pub struct Work {
 
 impl Work {
     /// Returns a counter for the work over this batch. `parts` is the number of parts of all expressions together.
+    /// `budget` is the budget of the run.
     pub fn over(batch: &RecordBatch, parts: usize, budget: &WorkBudget) -> Arc<Work> {
         let rows = batch.num_rows() as u64;
         let per_row = PER_ROW + PER_PART * (parts as u64).min(MAX_PARTS);
@@ -94,8 +96,8 @@ impl Work {
         Work::over(batch, SOME_PARTS, &WorkBudget::default())
     }
 
-    /// Counts work. Returns an error if the work over the batch exceeds what its data allow, and the rest of the budget
-    /// does not cover the excess.
+    /// Adds `work` to the work over the batch. What exceeds the work that the data allow is taken from the budget.
+    /// Returns an error if the budget does not suffice.
     pub(in crate::fhirpath) fn spend(&self, work: usize) -> Result<(), FhirPathError> {
         let work = work as u64;
         let done = self.done.load(Ordering::Relaxed).saturating_add(work);
@@ -116,8 +118,8 @@ impl Work {
     }
 }
 
-/// Returns the number of values in a part of a column, including those of nested lists and structs. Text counts as
-/// further values, by its length.
+/// Returns the number of values in `len` slots of a column from `start` on, including the values of nested lists and
+/// structs. Text counts as further values, by its length.
 fn values(array: &dyn Array, start: usize, len: usize) -> u64 {
     let own = len as u64;
     own + match array.data_type() {

@@ -17,7 +17,7 @@ pub(in crate::fhirpath) struct Function {
     pub(in crate::fhirpath) required: usize,
     /// What the function reads of its input's items.
     pub(in crate::fhirpath) reads: Need,
-    /// Returns the possible types of its result.
+    /// Computes the possible types and columns of the function's result from those of the input and arguments.
     pub(in crate::fhirpath) shape: fn(&Signature<'_>) -> Shape,
     pub(in crate::fhirpath) run: fn(&Invocation<'_>) -> Result<Output, FhirPathError>,
 }
@@ -31,12 +31,12 @@ impl fmt::Debug for Function {
 /// How an argument is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Parameter {
-    /// A value that is evaluated and read once per row.
+    /// An expression that is evaluated once per row. The function reads its value.
     Value,
-    /// A collection that is evaluated once per row and whose items may be part of the result.
+    /// An expression that is evaluated once per row. Its items may be part of the function's result.
     Items,
-    /// An expression that is evaluated on each item of the input. The function reads the expression's result as a
-    /// boolean, or does not read it.
+    /// An expression that is evaluated on each item of the input. The function reads the result as a boolean (`where`)
+    /// or does not read it (`trace`).
     Each,
     /// An expression that is evaluated on each item of the input. The items that it yields may be part of the
     /// function's result.
@@ -54,13 +54,14 @@ pub(in crate::fhirpath) enum Parameter {
     Type,
 }
 
-/// What is read of items.
+/// What a function reads of its input's items. The compiler adds the columns for it to the columns that the program
+/// reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fhirpath) enum Need {
-    /// The function itself reads nothing of its input's items. What is read depends on the use of the function's
-    /// result.
+    /// The function itself reads nothing of its input's items, for example `first()`. The use of the function's result
+    /// decides what is read.
     Nothing,
-    /// The number of items.
+    /// Only whether an item exists, so that the items can be counted.
     Presence,
     /// The value of primitives and quantities, and everything of other complex items.
     Value,

@@ -1,4 +1,5 @@
-//! The table of all functions, family by family, and the names that the compiler resolves without the table.
+//! The table of all functions, family by family. Also the names of further functions, which the compiler resolves
+//! without the table.
 
 use super::signature::Function;
 use super::{collections, fhir, values};
@@ -32,9 +33,8 @@ pub(in crate::fhirpath) fn lookup(name: &str) -> Option<&'static Function> {
         .find(|function| function.name == name)
 }
 
-/// The names that an expression calls like functions but that are not in the table. The compiler resolves them itself:
-/// type tests, `extension(url)`, steps to all children, and functions that are bound to value sets, types or names at
-/// compile time.
+/// The functions of expressions that are not in the table. The compiler resolves them itself. They are type tests,
+/// `extension(url)`, steps to all children, and functions that are bound to value sets, types or names at compile time.
 const SPECIAL_FORMS: [&str; 13] = [
     "as",
     "checkModifiers",

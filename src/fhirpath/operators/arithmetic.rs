@@ -1,5 +1,6 @@
-//! `+ - * / div mod &` and signs. Numbers are exact. An overflow or a division by zero yields an empty result. Dates
-//! and times accept `+` and `-` with a quantity of time.
+//! `+ - * / div mod &` and signs. Numbers are decimals, not floating point. A quotient has at most 8 digits after the
+//! decimal point, and a product at most 28. An overflow or a division by zero yields an empty result. Dates and times
+//! accept `+` and `-` with a quantity of time.
 
 use crate::fhirpath::compile::node::Shape;
 use crate::fhirpath::compile::types::{ItemType, System};
@@ -120,7 +121,7 @@ fn joined(left: &str, right: &str) -> Computation {
 fn compute(operator: Operator, left: Scalar<'_>, right: Scalar<'_>) -> Computation {
     let wrong = || format!("is not defined for {} and {}", left.kind(), right.kind());
     match (left, right) {
-        // A number with too many digits for computations yields an empty result, like an overflow.
+        // A number with too many digits for computations yields an empty result, as an overflow does.
         (Scalar::Beyond(..), _) | (_, Scalar::Beyond(..)) => match (left.system(), right.system()) {
             (Some(one), Some(other)) if result_type(operator, one, other).is_some() => Ok(None),
             _ => Err(wrong()),
@@ -191,8 +192,8 @@ fn numbers(operator: Operator, left: Number, right: Number) -> Option<Computed> 
     number.map(Computed::Decimal)
 }
 
-/// Computes with quantities. The outer `None` means that the operator is not defined for them. The inner `None` means
-/// that there is no result.
+/// Computes with quantities. The outer `None` means that the operator is not defined for quantities. The inner `None`
+/// means that the result is empty, for example because the units do not fit.
 fn quantities<'q>(operator: Operator, left: &Quantity<'q>, right: &Quantity<'q>) -> Option<Option<Computed>> {
     let of = |value: Option<Number>, unit: Option<String>| value.map(|value| Computed::Quantity { value, unit });
     let sum = |of: Option<Quantity<'_>>| of.map(|sum| Computed::quantity(&sum));

@@ -1,5 +1,5 @@
-//! Binary operators: the shape of a result, the work of an evaluation, and the evaluation itself by the operator's
-//! family.
+//! Binary operators: the shape of a result, and the evaluation, which counts its work and calls the module of the
+//! operator's family.
 
 use super::{arithmetic, comparison, equality, logic, sets};
 use crate::fhirpath::compile::node::{Node, Shape};

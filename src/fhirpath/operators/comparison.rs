@@ -11,8 +11,8 @@ use crate::fhirpath::values::collection::Collection;
 use crate::fhirpath::values::scalar::Scalar;
 use crate::fhirpath::values::truth::Truth;
 
-/// Compares the single items of each row. The result is unknown if a side is empty or if the order is unknown. Values
-/// of different kinds are an error of the row.
+/// Compares the single items of each row. The result of a row is unknown if a side is empty or if the order is unknown.
+/// A row with several items on a side fails. So does a row with values of different kinds.
 pub(super) fn compare(
     frame: &Frame<'_>,
     operator: Operator,
@@ -51,7 +51,8 @@ fn holds(operator: Operator, order: Ordering) -> bool {
     }
 }
 
-/// Returns the value of a row's only item. Records an error if there are several items.
+/// Returns the value of a row's only item. `None` if the row has no value. Records an error if the row has several
+/// items.
 pub(super) fn single<'c>(
     frame: &Frame<'_>,
     collection: &'c Collection,
@@ -93,8 +94,8 @@ pub(in crate::fhirpath) fn order(left: Scalar<'_>, right: Scalar<'_>) -> Result<
     }
 }
 
-/// Returns the order of two numbers if one of them has too many digits for computations. Compares their texts as
-/// decimals. The order is unknown if one of them is a Quantity.
+/// Returns the order of two numbers. At least one has too many digits for computations, so compares their texts as
+/// decimals. `Ok(None)` if one of them is a Quantity. `Err` if one of them is not a number.
 fn order_beyond(left: Scalar<'_>, right: Scalar<'_>) -> Result<Option<Ordering>, ()> {
     let kinds = [left.system(), right.system()];
     let numeric = |kind| {

@@ -45,8 +45,8 @@ pub(in crate::fhirpath) fn equal(left: &Collection, right: &Collection) -> Truth
     })
 }
 
-/// Evaluates `=` if the left side has at most one text per row and the right side is one literal. `None` in any other
-/// case.
+/// Evaluates `=` faster if the left side has at most one text per row and the right side is one string literal. `None`
+/// in any other case, and if the column of the texts has nulls.
 fn text_to_constant(left: &Collection, right: &Collection) -> Option<Truth> {
     let (Body::One(items), Body::One(constant)) = (&left.body, &right.body) else {
         return None;
@@ -108,7 +108,8 @@ pub(in crate::fhirpath) fn items_equal(left: &Items, at: usize, right: &Items, o
     }
 }
 
-/// Whether two items are identical: certainly equal, or without a value and with the same id and extensions.
+/// Whether two items are identical. They are if `=` is certainly true of them, or if both have no value but the same id
+/// and extensions.
 pub(in crate::fhirpath) fn items_same(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     match items_equal(left, at, right, other) {
         Some(equal) => equal,
@@ -142,8 +143,8 @@ pub(in crate::fhirpath) fn scalars_equal(left: Scalar<'_>, right: Scalar<'_>) ->
     }
 }
 
-/// Evaluates `~`, which ignores order, case and the amount of white space, and rounds numbers. Two empty collections
-/// are equivalent.
+/// Evaluates `~`, which ignores the order of items, case and the amount of white space, and rounds numbers. Two empty
+/// collections are equivalent.
 pub(in crate::fhirpath) fn equivalent(
     left: &Collection,
     right: &Collection,
@@ -172,8 +173,8 @@ fn paired(
     paired_one_by_one(left, of_left, right, of_right, work)
 }
 
-/// Whether each item on the left can be paired with an equivalent item on the right, so that no item is used twice. The
-/// caller checks that both sides have equally many items.
+/// Whether each item on the left can be paired with an equivalent item on the right, so that no item is used twice.
+/// Compares each item with each. The caller checks that both sides have equally many items.
 pub(super) fn paired_one_by_one(
     left: &Collection,
     of_left: Range<usize>,
@@ -241,7 +242,8 @@ fn deep_equal(left: &Items, at: usize, right: &Items, other: usize) -> bool {
     }
 }
 
-/// Whether two resources in tables are equal: they have the same id. If neither has an id, all columns are compared.
+/// Whether two rows of tables are the same resource: they have the same id. If neither has an id, all columns are
+/// compared.
 fn records_equal(left: &RecordBatch, at: usize, right: &RecordBatch, other: usize) -> bool {
     match (id(left, at), id(right, other)) {
         (None, None) => structs_equal(&left.clone().into(), at, &right.clone().into(), other),
@@ -249,7 +251,7 @@ fn records_equal(left: &RecordBatch, at: usize, right: &RecordBatch, other: usiz
     }
 }
 
-/// Returns the id of a resource.
+/// Returns the id of a resource. `None` if it has no id, or if the batch lacks the column.
 pub(super) fn id(batch: &RecordBatch, slot: usize) -> Option<&str> {
     let ids = batch.column_by_name("id")?.as_string_opt::<i32>()?;
     ids.is_valid(slot).then(|| ids.value(slot))
@@ -268,8 +270,8 @@ pub(super) fn elements_equal(left: &Items, at: usize, right: &Items, other: usiz
     }
 }
 
-/// Whether two structs are equal. A column that one struct lacks counts as null there. The engine's companions are
-/// ignored, because their text determines them.
+/// Whether two structs are equal. A column that one struct lacks counts as null there. The engine's companion columns
+/// are ignored, because they are computed from the texts, which are compared.
 fn structs_equal(left: &StructArray, at: usize, right: &StructArray, other: usize) -> bool {
     let own = |name: &str| !name.contains("__");
     let same = left

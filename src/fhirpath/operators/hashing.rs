@@ -1,6 +1,6 @@
 //! Finds items by hash, so that set operations take linear time. Identical items have the same digest, and equivalent
-//! items have the same class. Hashes only avoid comparisons: `equality` decides whether two items are identical or
-//! equivalent.
+//! items have the same class. Digests and classes only reduce the number of comparisons: `equality` decides whether two
+//! items are identical or equivalent.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::ops::Range;
@@ -19,14 +19,14 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::scalar::Scalar;
 
-/// The maximum number of items of a row that are compared one by one. In longer rows, items are found by hash.
+/// If a row has at most so many items, set operations compare them one by one. In longer rows, they find items by hash.
 pub(super) const SHORT: usize = 16;
 
 /// Items of one row of a collection. No two of them are identical.
 pub(super) struct Table<'c> {
     collection: &'c Collection,
     buckets: FxHashMap<u64, Vec<usize>>,
-    /// Items without a digest. Every item must be compared with them.
+    /// The items without a digest. Each item that is looked up must be compared with all of them.
     elusive: Vec<usize>,
     items: usize,
     work: &'c Work,
@@ -93,8 +93,8 @@ fn hasher() -> impl Hasher {
     STATE.get_or_init(RandomState::new).build_hasher()
 }
 
-/// Returns the digest of an item. Identical items have the same digest. `None` for quantities and for numbers with
-/// too many digits for computations: such values can be equal in different forms.
+/// Returns the digest of an item. Identical items have the same digest. `None` for quantities and for numbers with too
+/// many digits for computations. Such values can be equal although their texts differ, so no digest fits.
 fn digest(items: &Items, item: usize) -> Option<u64> {
     let mut hasher = hasher();
     let Some(scalar) = items.scalar(item) else {
@@ -168,16 +168,17 @@ fn hash_slot(column: &ArrayRef, slot: usize, hasher: &mut impl Hasher) {
     }
 }
 
-/// The value that equivalent items have in common.
+/// The class of an item. Equivalent items have the same class.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum Class {
     Valueless,
     Text(String),
     Boolean(bool),
     Moment((Precision, i64, Option<bool>)),
-    /// A date or time whose text is invalid. It is equivalent to no item.
+    /// A date or time whose text is invalid. It is equivalent to no item, so its index is its class.
     Never(usize),
-    /// The mantissa of a number. All numbers of both rows have the same scale.
+    /// The mantissa of a number without trailing zeros. Numbers are compared by mantissa only if all numbers of both
+    /// rows have the same scale.
     Number(i128),
     Complex(u64),
 }
@@ -289,7 +290,7 @@ mod tests {
         ]
     }
 
-    /// Generates rows of any values, and rows without decimals and quantities.
+    /// Generates rows. Some have values of all types, others have no decimals and quantities.
     fn row() -> impl Strategy<Value = Vec<Computed>> {
         let plain = value().prop_filter("a plain value", |value| {
             !matches!(value, Computed::Quantity { .. } | Computed::Decimal(_))

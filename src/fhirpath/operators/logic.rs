@@ -1,5 +1,5 @@
-//! `and`, `or`, `xor` and `implies` in three-valued logic. In rows in which the left operand decides the result,
-//! errors of the right operand do not count.
+//! `and`, `or`, `xor` and `implies` in three-valued logic. If the left operand decides the result of a row, errors of
+//! the right operand in this row are dropped.
 
 use crate::fhirpath::compile::node::Node;
 use crate::fhirpath::error::{FhirPathError, Position};

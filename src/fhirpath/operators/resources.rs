@@ -18,7 +18,7 @@ pub(super) fn plain(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The recursion is not deep, because the parser limits the depth of the JSON.
+/// Appends the JSON to `out`. The recursion is not deep, because the parser limits the depth of the JSON.
 fn write(value: Value<'_>, out: &mut Vec<u8>) {
     if value.is_object() {
         let mut entries: Vec<_> = value.entries().map(|(key, value)| (key.name(), value)).collect();

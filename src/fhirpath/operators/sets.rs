@@ -24,7 +24,7 @@ pub(in crate::fhirpath) fn union(
     distinct(&side_by_side(&[left.clone(), right.clone()]), work)
 }
 
-/// Returns the items of each row without duplicates. Of identical items, the first one stays.
+/// Returns the items of each row without duplicates. Only the first of several identical items remains.
 pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<Collection, FhirPathError> {
     if matches!(input.offsets(), Offsets::Each(_)) {
         return Ok(input.clone());
@@ -60,7 +60,7 @@ pub(in crate::fhirpath) fn distinct(input: &Collection, work: &Work) -> Result<C
     })
 }
 
-/// Estimates the work of comparing each item of a row with `others` items.
+/// Estimates the work of comparing each item of the row `items` with `others` other items.
 fn comparisons(of: &Collection, items: &Range<usize>, others: usize) -> usize {
     match items.len() {
         0 | 1 => 0,

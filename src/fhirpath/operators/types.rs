@@ -1,4 +1,4 @@
-//! Evaluates `is`, `as` and `ofType` if the compiler cannot know the result.
+//! Evaluates `is`, `as` and `ofType` in cases in which the compiler cannot know the result.
 
 use arrow::array::{Array, AsArray};
 
@@ -14,7 +14,7 @@ use crate::fhirpath::values::columns::Values;
 use crate::fhirpath::values::items::Items;
 use crate::fhirpath::values::truth::Truth;
 
-/// Returns the items that have a type.
+/// Returns the items that pass a type test of `as` or `ofType`.
 pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collection {
     let on = &told_apart(on);
     if let Body::One(items) = &on.body
@@ -39,7 +39,8 @@ pub(in crate::fhirpath) fn of_type(on: &Collection, test: &TypeTest) -> Collecti
     on.take(Offsets::list(offsets), places)
 }
 
-/// Returns for each row whether its single item has a type.
+/// Returns for each row whether its single item passes a type test of `is`. Unknown for an empty row. A row with
+/// several items fails.
 pub(in crate::fhirpath) fn is(frame: &Frame<'_>, on: &Collection, test: &TypeTest, at: Position) -> Truth {
     if let (Body::One(items), Offsets::Each(_)) = (&on.body, on.offsets())
         && items.item_type() == ItemType::System(System::Target)
@@ -84,8 +85,8 @@ fn passes(on: &Collection, item: usize, test: &TypeTest) -> bool {
     test.accepts(items.item_type())
 }
 
-/// Returns the type of a reference's target. The text of the reference states this type or, if it does not, the element
-/// `type` of the reference.
+/// Returns the type of a reference's target, from the text of the reference. If the text states no type, returns the
+/// element `type` of the reference.
 pub(in crate::fhirpath) fn target_type(items: &Items, item: usize) -> Option<&str> {
     let Values::Struct(array) = items.values() else {
         return None;

@@ -6,7 +6,8 @@
 pub struct Expr {
     /// The kind of the expression.
     pub kind: ExprKind,
-    /// The byte offset of the part that identifies the kind: the operator, the step's name or the literal.
+    /// The byte offset of the operator, the step's name or the literal. The expression itself may begin earlier:
+    /// `a + b` has the offset of `+`.
     pub at: usize,
     /// The height of the expression's tree. The parser limits the height, so that recursion over the tree is safe.
     pub(in crate::fhirpath) height: usize,
@@ -101,8 +102,8 @@ pub enum Literal {
     Date(String),
     DateTime(String),
     Time(String),
-    /// A number and its unit. The unit is a calendar unit as a word if `calendar` is set, or else a UCUM unit in
-    /// quotes.
+    /// A number and its unit. If `calendar` is set, the unit is a calendar unit, which is a word (`5 days`). Otherwise
+    /// it is a UCUM unit, which has quotes in the expression (`5 'mg'`). `unit` is without the quotes.
     Quantity {
         value: String,
         unit: String,
@@ -193,12 +194,12 @@ impl Operator {
         Operator::Implies,
     ];
 
-    /// Returns the operator that is written like this.
+    /// Returns the operator with this symbol.
     pub(in crate::fhirpath) fn parse(symbol: &str) -> Option<Operator> {
         Operator::ALL.into_iter().find(|operator| operator.symbol() == symbol)
     }
 
-    /// Returns how tightly the operator binds (N1, section 8). A larger number binds tighter.
+    /// Returns the operator's precedence (N1, section 8). An operator with a larger number binds more tightly.
     pub(in crate::fhirpath) fn precedence(self) -> u8 {
         match self {
             Operator::Multiply | Operator::Divide | Operator::Div | Operator::Mod => 10,

@@ -8,8 +8,8 @@ use pest::iterators::Pair;
 use super::super::error::{FhirPathError, Position};
 use super::ast::{Expr, ExprKind, Literal, Operator, TYPE_TEST_PRECEDENCE, TypeName};
 
-/// The maximum height of a tree. A chain of `and`, `or` or `|` becomes a balanced tree, so the height of this tree is
-/// only the logarithm of the chain's length.
+/// The maximum height of a syntax tree. Long chains of `and`, `or` or `|` stay below it, because a chain becomes a
+/// balanced tree: its height is only the logarithm of the chain's length.
 pub const MAX_HEIGHT: usize = 100;
 /// The maximum length of an expression in bytes.
 pub const MAX_LENGTH: usize = 64 * 1024;
@@ -36,8 +36,8 @@ pub fn parse(text: &str) -> Result<Expr, FhirPathError> {
     }
 }
 
-/// Returns an error if brackets nest too deep. The grammar recurses once per bracket, before there is a tree whose
-/// height could be checked.
+/// Returns an error if brackets nest too deep. This check is in addition to the check of the tree's height, because the
+/// grammar recurses once per bracket before there is a tree.
 fn refuse_deep_brackets(text: &str) -> Result<(), FhirPathError> {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0usize, 0usize);
@@ -372,8 +372,8 @@ fn number(text: &str) -> Literal {
     }
 }
 
-/// Replaces escapes. If the character after a backslash needs no escape, the two stand for this character. `None` if
-/// four hexadecimal digits do not follow `\u`.
+/// Replaces escapes by their characters. A backslash before a character that needs no escape is dropped. `None` if four
+/// hexadecimal digits do not follow `\u`.
 fn unescape(text: &str) -> Option<String> {
     if !text.contains('\\') {
         return Some(text.to_string());

@@ -43,7 +43,7 @@ impl Computed {
     }
 }
 
-/// The maximum number of bytes of text that one computation may yield. `MAX_ITEMS` is the maximum number of items.
+/// The maximum number of bytes of text that one [`Builder`] accepts. `MAX_ITEMS` is the maximum number of items.
 const MAX_BYTES: usize = 1 << 28;
 const MAX_ITEMS: usize = 1 << 25;
 
@@ -55,7 +55,7 @@ pub(in crate::fhirpath) struct Builder {
     places: Vec<(u32, u32)>,
     booleans: Vec<bool>,
     integers: Vec<i32>,
-    /// The texts of Decimal, String, Date, DateTime, Time and Long.
+    /// The texts of the types that are stored as text, one list for each type in the order of `TEXTS`.
     texts: [Vec<String>; 6],
     quantities: (Vec<String>, Vec<Option<String>>),
 }

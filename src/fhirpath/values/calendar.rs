@@ -1,5 +1,6 @@
-//! Adds quantities of time to dates and times. The result is as precise as the date or time. If the quantity is finer,
-//! it is truncated to whole units of the date's precision. Only a time with seconds may gain milliseconds.
+//! Adds quantities of time to dates and times. The result is as precise as the date or time. A quantity that is added
+//! to a date without a time is first truncated to whole units of the date's precision. Only a time with seconds may
+//! gain milliseconds.
 
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 
@@ -11,8 +12,8 @@ use super::quantity::Quantity;
 struct Parts {
     date: NaiveDate,
     time: NaiveTime,
-    /// The number of characters without `T` and zone. It tells the precision: 4, 7 or 10 for a date, more with hours,
-    /// minutes, seconds or a fraction. For a time of day, the number of characters of the time.
+    /// The number of characters without `T` and zone, which tells the precision. A date has 4, 7 or 10 characters, and
+    /// a dateTime has more. For a time of day, it is the number of characters of the time.
     length: usize,
     zone: String,
 }
@@ -47,7 +48,7 @@ pub(in crate::fhirpath) fn add(kind: System, text: &str, by: &Quantity<'_>) -> R
             let count = i64::try_from(by.value.truncated())
                 .ok()
                 .and_then(|count| count.checked_mul(months));
-            // A date that has only a year moves by whole years.
+            // A date that has only a year moves by whole years, so the remaining months are dropped.
             let whole = if parts.length == 4 { 12 } else { 1 };
             count.and_then(|count| move_months(&parts, count / whole * whole))
         }
@@ -105,7 +106,8 @@ fn move_months(parts: &Parts, months: i64) -> Option<(NaiveDate, NaiveTime)> {
 }
 
 fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> Option<(NaiveDate, NaiveTime)> {
-    // A date without a day moves by whole months or years. Here a year counts as 365 days and a month as 30.
+    // A date without a day moves by whole months or years. A year counts as 365 days and a month as 30, to convert the
+    // quantity. `None` for dates with a day and for times.
     let coarse = match (kind, parts.length) {
         (System::Time, _) => None,
         (_, 4) => Some((12, 365 * 86_400_000)),

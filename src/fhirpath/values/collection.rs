@@ -1,4 +1,4 @@
-//! The result of an expression over a batch: a run of items for each row. Offsets assign items to rows. The items are
+//! The result of an expression over a batch: a list of items for each row. Offsets assign items to rows. The items are
 //! slots of typed columns. No value of the batch is copied.
 
 use std::ops::Range;
@@ -92,8 +92,8 @@ impl Offsets {
         }
     }
 
-    /// Combines two levels of offsets: the items of `self` are the rows of `inner`. In the result, a row of `self` has
-    /// the items of all its rows of `inner`.
+    /// Combines two levels of offsets: the items of `self` are the rows of `inner`. A row of the result has the items
+    /// that `inner` assigns to all items of this row in `self`.
     pub(in crate::fhirpath) fn compose(&self, inner: &Offsets) -> Offsets {
         match (self, inner) {
             (Offsets::Each(_), _) => inner.clone(),
@@ -105,7 +105,7 @@ impl Offsets {
     }
 }
 
-/// Items of several types, in one order.
+/// Items from several columns, in one order. Each part has the items of one column.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Mixed {
     pub(in crate::fhirpath) parts: Vec<Items>,
@@ -126,7 +126,7 @@ pub struct Collection {
     pub(in crate::fhirpath) body: Body,
 }
 
-/// The items of one type in a [`Collection`], row by row.
+/// The items of one column in a [`Collection`], row by row. All have the same type.
 #[derive(Clone, Debug)]
 pub struct Typed {
     /// Assigns the items to rows.
@@ -181,8 +181,8 @@ impl Collection {
         self.offsets.range(row)
     }
 
-    /// Returns the items if they are all in one column. This is so if the expression has a single static type, except
-    /// when a large batch was evaluated in parts.
+    /// Returns the items if they are all in one column. `None` if they are in several columns: for example, the items
+    /// of a choice or a union, or of a large batch that was evaluated in parts.
     pub fn single(&self) -> Option<&Items> {
         match &self.body {
             Body::One(items) => Some(items),
@@ -202,8 +202,9 @@ impl Collection {
         }
     }
 
-    /// Returns the items, split by type. Each type has its own offsets. If a row has items of different types, their
-    /// relative order is lost. The call is cheap if there is only one type.
+    /// Returns the items, split by column. So the items of an entry have the same type, but several entries may have
+    /// the same type. Each entry has its own offsets. The order of a row's items is lost if they are in several
+    /// columns. The call is cheap if there is only one column.
     pub fn typed(&self) -> Vec<Typed> {
         let mixed = match &self.body {
             Body::One(items) => {
@@ -247,7 +248,7 @@ impl Collection {
         self.take(Offsets::list(offsets), places)
     }
 
-    /// Returns the items at these indexes, in this order, with new offsets.
+    /// Returns the items at these indexes, in this order. `offsets` assigns them to rows.
     pub(in crate::fhirpath) fn take(&self, offsets: Offsets, places: Vec<u32>) -> Collection {
         match &self.body {
             Body::One(items) => Collection::new(offsets, items.take(places)),
@@ -258,8 +259,8 @@ impl Collection {
         }
     }
 
-    /// Returns a collection of items from several parts. `places` gives for each item its part and its index in this
-    /// part. Drops parts without items. If one part remains, the items are in one column.
+    /// Returns a collection of items from several parts. `places` gives for each item the index of its part and its
+    /// index in this part. Drops parts without items. If only one part has items, the collection has one column.
     pub(in crate::fhirpath) fn mixed(offsets: Offsets, parts: Vec<Items>, places: Vec<(u32, u32)>) -> Collection {
         let mut used = vec![false; parts.len()];
         for (part, _) in &places {
@@ -299,7 +300,7 @@ impl Collection {
         }
     }
 
-    /// Returns the same items, with one row each.
+    /// Returns the same items with other rows: each item is a row of its own.
     pub(in crate::fhirpath) fn flat(&self) -> Collection {
         Collection {
             offsets: Offsets::Each(self.len()),
@@ -307,7 +308,8 @@ impl Collection {
         }
     }
 
-    /// Regroups the items. The rows of `self` are the items of `outer`, and the result has the rows of `outer`.
+    /// Assigns the items to other rows. The rows of `self` are the items of `outer`, and the result has the rows of
+    /// `outer`.
     pub(in crate::fhirpath) fn within(self, outer: &Offsets) -> Collection {
         Collection {
             offsets: outer.compose(&self.offsets),

@@ -6,7 +6,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 
-/// The column that holds items of one type. A null slot of an item means that the item is a primitive element without a
+/// The column that holds items of one type. If the slot of an item is null, the item is a primitive element without a
 /// value. An optional array is `None` if the batch lacks the column.
 #[derive(Clone, Debug)]
 pub enum Values {
@@ -175,8 +175,8 @@ pub(in crate::fhirpath) fn number_array(array: &ArrayRef) -> Option<Decimal128Ar
     array.as_primitive_opt::<Decimal128Type>().cloned()
 }
 
-/// Returns a column of bounds as integers. The bounds of dates are timestamps, and those of times are integers. Both
-/// count microseconds.
+/// Returns a column of lower or upper bounds as integers. The bounds of dates are stored as timestamps, and those of
+/// times as integers. Both count microseconds.
 pub(in crate::fhirpath) fn bound_array(array: &ArrayRef) -> Option<Int64Array> {
     if let Some(stamps) = array.as_primitive_opt::<TimestampMicrosecondType>() {
         return Some(stamps.reinterpret_cast::<Int64Type>());

@@ -1,4 +1,4 @@
-//! Items of one type, as slots of a column. Selecting among items composes indexes and leaves the column unchanged.
+//! Items of one type, as slots of a column. A selection of items only gets a new index. The column stays the same.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(in crate::fhirpath) enum Index {
     Identity,
     /// Item `i` is slot `indices[i]`.
     Gather(Arc<[u32]>),
-    /// All items are in this one slot, as for a constant.
+    /// All items are this one slot. A constant has this index.
     Constant(u32),
 }
 
@@ -29,7 +29,7 @@ pub struct Items {
     pub(in crate::fhirpath) column: Arc<Column>,
 }
 
-/// A column. All items of the column share it.
+/// A column of items, with links to related columns. All [`Items`] of the column share it.
 #[derive(Debug)]
 pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) values: Values,
@@ -37,7 +37,8 @@ pub(in crate::fhirpath) struct Column {
     pub(in crate::fhirpath) element: Option<StructArray>,
     /// The column that contains this one. `None` for the batch and for computed values.
     pub(in crate::fhirpath) above: Option<Above>,
-    /// The JSON columns of the batch that have been read. Only the outermost column uses this field.
+    /// The JSON columns of the batch that have been read. Only the batch itself, which contains all other columns, uses
+    /// this field.
     pub(in crate::fhirpath) openings: Openings,
 }
 
@@ -63,7 +64,7 @@ impl Items {
         }
     }
 
-    /// Returns one value, repeated `times` times.
+    /// Returns `times` items, which all have the first value of `values`.
     pub(in crate::fhirpath) fn constant(item_type: ItemType, values: Values, times: usize) -> Items {
         Items {
             item_type,

@@ -38,7 +38,7 @@ pub(in crate::fhirpath) fn is_calendar_unit(word: &str) -> bool {
 }
 
 /// Returns the UCUM unit that equals a calendar unit. A year and a month have no fixed length, so their UCUM units are
-/// only equivalent. Replaces them only if `loosely` is set. Returns all other units unchanged.
+/// only equivalent. So `year` and `month` are replaced only if `loosely` is set. Returns all other units unchanged.
 fn definite(unit: &str, loosely: bool) -> &str {
     match unit {
         "week" => "wk",
@@ -82,8 +82,8 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Returns the names of both units. Calendar units are replaced by UCUM units if possible, so that the names can
-    /// be compared.
+    /// Returns the names of both units, so that the caller can compare them. Calendar units are replaced by UCUM units
+    /// if possible. `loosely` also replaces years and months, and so does a quantity from a record.
     fn names<'b>(&self, other: &Quantity<'b>, loosely: bool) -> (&'a str, &'b str) {
         let loosely = loosely || self.recorded || other.recorded;
         (definite(self.unit(), loosely), definite(other.unit(), loosely))
@@ -128,7 +128,7 @@ impl<'a> Quantity<'a> {
     }
 
     /// Returns the number of this quantity in the unit of another quantity. `None` if the units are not comparable.
-    /// Years and months convert only to each other, unless they are replaced by UCUM units.
+    /// Years and months convert only to each other, unless `loosely` is set: then UCUM units replace them.
     fn in_unit_of(&self, other: &Quantity<'_>, loosely: bool) -> Option<Number> {
         let (from, to) = self.names(other, loosely);
         if from == to {
@@ -164,7 +164,8 @@ impl<'a> Quantity<'a> {
         Some(Quantity::new(sum, fine.unit))
     }
 
-    /// Returns the quotient of both quantities in a common unit.
+    /// Returns the quotient of both quantities in a common unit. `None` if the units are not comparable, if the divisor
+    /// is zero, or on overflow.
     pub(in crate::fhirpath) fn ratio(&self, other: &Quantity<'_>) -> Option<Number> {
         self.in_unit_of(other, true)?.divide(other.value)
     }
@@ -210,8 +211,8 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Returns the unit of a product (`.`) or quotient (`/`). `None` if the units cancel out, or if UCUM does not
-    /// know one.
+    /// Returns the unit of a product (`sign` is `.`) or quotient (`/`). `None` if the units cancel out, or if UCUM does
+    /// not know a unit.
     pub(in crate::fhirpath) fn combined_unit(&self, other: &Quantity<'_>, sign: char) -> Option<String> {
         let (left, right) = (definite(self.unit(), true), definite(other.unit(), true));
         Some(match (left, right) {
@@ -234,7 +235,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// Returns a unit as an operand of another unit. A product or quotient gets brackets.
+/// Returns a unit as a part of a product or quotient of units. If it is a product or quotient itself, it gets brackets.
 fn in_brackets(unit: &str) -> String {
     if unit.contains(['.', '/']) {
         format!("({unit})")

@@ -1,4 +1,4 @@
-//! The value of one item, in the form that operators use. It borrows from the item's column.
+//! The value of one item, in the form in which operators use it. It borrows from the item's column.
 
 use arrow::array::{Array, AsArray};
 
@@ -26,7 +26,8 @@ pub(in crate::fhirpath) enum Scalar<'a> {
     /// The text of a number that has more digits or a larger exponent than computations allow. For a Quantity, it is
     /// the text of the Quantity's number.
     Beyond(System, &'a str),
-    /// A complex item, a whole resource, or a value with which the engine cannot compute.
+    /// A complex item, a whole resource, or a value with which the engine cannot compute, for example because the batch
+    /// lacks its text.
     Other,
 }
 
@@ -124,8 +125,8 @@ impl Items {
     }
 }
 
-/// Parses a stored number for computations. Also accepts more digits than [`Number::parse`] does, if the number is
-/// exact in units of 10^-18.
+/// Parses a stored number for computations. A number with more digits than [`Number::parse`] accepts is also parsed, if
+/// it is exact in units of 10^-18.
 fn written(text: &str) -> Option<Number> {
     Number::parse(text).or_else(|| {
         Some(Number {

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use super::super::compile::types::System;
 use crate::fhir::temporal::{Precision, Temporal, TimeOfDay};
 
-/// The maximum difference between a local time and UTC, in microseconds. A time without a zone is uncertain by this
-/// much.
+/// The maximum difference between a local time and UTC, in microseconds. A time without a zone may differ from the same
+/// time in UTC by this much, in both directions.
 const ZONE_SPREAD: i64 = 14 * 3600 * 1_000_000;
 
 /// A parsed date, dateTime or time.
@@ -95,8 +95,8 @@ impl Moment {
         None
     }
 
-    /// Whether two moments are equal. Moments of different precision are unequal if one is certainly before the
-    /// other. Otherwise the result is `None`, unknown. A time of day is not equal to a date.
+    /// Whether two moments are equal. If their precision differs, they are unequal if one is certainly before the
+    /// other, and otherwise the result is `None`, unknown. A time of day is never equal to a date.
     pub(in crate::fhirpath) fn equals(&self, other: &Moment) -> Option<bool> {
         match (self.zoned, other.zoned) {
             (None, Some(_)) | (Some(_), None) => Some(false),

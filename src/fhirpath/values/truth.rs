@@ -1,4 +1,4 @@
-//! Three-valued booleans per row, as two bit masks.
+//! A three-valued boolean for each row, as two bit masks.
 
 use arrow::array::BooleanArray;
 use arrow::buffer::{BooleanBuffer, NullBuffer};

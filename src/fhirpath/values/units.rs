@@ -2,8 +2,8 @@
 //! and returns factors in decimal digits. This file computes with these factors in integers of 256 bits, so exact
 //! factors stay exact. It does not handle calendar units.
 //!
-//! Invariant: [`lookup`] returns no unit for a text that UCUM does not define. Callers compare such a text only with
-//! the same text.
+//! Invariant: [`lookup`] returns no unit for a text that UCUM does not define. So a quantity with such a unit is
+//! comparable only with quantities that have the same text as unit.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -30,7 +30,7 @@ pub(in crate::fhirpath) struct Unit {
 enum Scale {
     /// `value * factor + offset`. Only temperatures have an offset other than zero.
     Linear { factor: Digits, offset: Digits },
-    /// A function that is not linear: `[pH]`, `dB`.
+    /// A function that is not linear, as for `[pH]` and `dB`. The crate converts such units, in floating point.
     Function,
 }
 
@@ -41,8 +41,8 @@ struct Digits {
     exponent: i32,
 }
 
-/// A factor with more digits than this counts as rounded. Amounts that were computed with a rounded factor are equal
-/// if they agree in [`AGREEING_DIGITS`] digits.
+/// A factor with more digits than `EXACT_DIGITS` counts as rounded. Amounts that were computed with a rounded factor
+/// are equal if they agree in [`AGREEING_DIGITS`] digits.
 const EXACT_DIGITS: u32 = 26;
 const AGREEING_DIGITS: u32 = 24;
 /// If the decimal digits of a converted number do not end, the number keeps this many digits after its first one.
@@ -122,8 +122,7 @@ impl Unit {
         base.divide(*factor, exact)
     }
 
-    /// Whether an amount of 1 in this unit is at least as large as an amount of 1 in `other`. `true` if a unit is not
-    /// linear.
+    /// Whether 1 of this unit is at least as much as 1 of `other`. Always `true` if one of the units is not linear.
     pub(in crate::fhirpath) fn is_coarser(&self, other: &Unit) -> bool {
         match (&self.scale, &other.scale) {
             (Scale::Linear { factor, .. }, Scale::Linear { factor: than, .. }) => factor.compare(*than, true).is_ge(),
@@ -183,7 +182,8 @@ impl Digits {
         })
     }
 
-    /// Returns the digits of both numbers at the lower of their exponents, and this exponent. `None` on overflow.
+    /// Brings both numbers to the lower of their exponents. Returns their digits at this exponent, and the exponent.
+    /// `None` on overflow.
     fn aligned(self, other: Digits) -> Option<(i256, i256, i32)> {
         let exponent = self.exponent.min(other.exponent);
         let at = |number: Digits| {
@@ -208,7 +208,7 @@ impl Digits {
     }
 
     /// Returns the quotient. It is exact if its decimal digits end, and rounded otherwise. `exact` says whether both
-    /// operands are exact. If they are not, the quotient is rounded to [`AGREEING_DIGITS`] digits.
+    /// operands are exact. If one of them is not, the quotient is rounded to [`AGREEING_DIGITS`] digits.
     fn divide(self, by: Digits, exact: bool) -> Option<Number> {
         if self.digits == i256::ZERO {
             return Some(Number::whole(0));

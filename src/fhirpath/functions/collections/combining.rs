@@ -1,4 +1,5 @@
-//! Functions that treat collections as sets, and that combine them.
+//! Set operations on collections: `distinct`, `union`, `intersect`, `exclude`, `subsetOf` and others. Also `combine`,
+//! which keeps duplicates.
 
 use arrow::buffer::BooleanBuffer;
 
@@ -109,7 +110,7 @@ fn rows(call: &Invocation<'_>, of: impl FnMut(usize) -> bool) -> Result<Output, 
     ))))
 }
 
-/// Returns the items for which `wanted` is true. `wanted` gets the row and the index of each item.
+/// Returns the items for which `wanted` is true. `wanted` gets the row of each item, and the item's index in `input`.
 pub(in crate::fhirpath::functions) fn keep(input: &Collection, wanted: impl Fn(usize, usize) -> bool) -> Collection {
     let mut offsets = Vec::with_capacity(input.rows() + 1);
     let mut places = Vec::new();

@@ -65,7 +65,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// `descendants()`. Its argument is the step to all children.
+/// `descendants()`. The compiler passes the step to all children as its argument.
 pub(in crate::fhirpath) const DESCENDANTS: Function = Function {
     name: "descendants",
     parameters: &[Parameter::Repeated],
@@ -136,8 +136,8 @@ fn iif(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(chosen))
 }
 
-/// Evaluates `coalesce`: returns for each row the items of the first choice that has any in this row. Errors of later
-/// choices are ignored.
+/// Evaluates `coalesce`: returns for each row the items of the first choice that has any in this row. In this row,
+/// errors of later choices are dropped.
 fn coalesce(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let mut found = Collection::empty(call.input.rows());
     for choice in 0..call.call.arguments.len() {
@@ -162,21 +162,23 @@ fn define_variable(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(call.input.clone()))
 }
 
-/// The work for each column of the items.
+/// The work for each column of the items that a round or step handles.
 const WORK_OF_COLUMN: usize = 32;
 /// The maximum number of rounds of `repeatAll` and `descendants`. Without this limit, `repeatAll` would run very long
 /// if its projection yields the input again.
 const MAX_ROUNDS: usize = 1000;
-/// A number of rounds that no record needs, because no record is nested so deep. If an expression has more rounds, it
-/// creates its own items. Each round handles all earlier items again, so [`MAX_AGAIN`] limits the further rounds.
+/// No record is nested as deep as this number of rounds. If an expression has more rounds, it creates its own items.
+/// Each round handles all earlier items again, so [`MAX_AGAIN`] limits the further rounds.
 const DEPTH_OF_DATA: usize = 100;
-/// The maximum number of items that all rounds after [`DEPTH_OF_DATA`] may handle together.
+/// The maximum sum of the items that the rounds after [`DEPTH_OF_DATA`] handle. An item counts once in each of these
+/// rounds.
 const MAX_AGAIN: usize = 1 << 22;
-/// The maximum number of columns of the items. Deep recursion through many types makes more and more small columns.
+/// The maximum number of columns in which the result has its items. Deep recursion through many types makes more and
+/// more small columns.
 const MAX_COLUMNS: usize = 50_000;
 
-/// Applies the projection to the input, then to the results, and so on until there are no new items. With `once`, an
-/// item that equals an earlier one is dropped, so it is not a new item.
+/// Applies the projection to the input, then to the results, and so on until there are no new items. If `once` is set,
+/// an item that equals an earlier one is dropped and does not count as new.
 fn repeat(call: &Invocation<'_>, once: bool) -> Result<Output, FhirPathError> {
     let node = call.node(0);
     let mut frontier = call.input.clone();
@@ -248,7 +250,8 @@ fn aggregate(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(total))
 }
 
-/// Returns the totals of those rows that have an item in `current`. In the result, these rows are consecutive.
+/// Returns the totals of the rows that have an item in `current`, without the other rows. So row `i` of the result
+/// belongs to item `i` of `current`.
 fn compact(total: &Collection, current: &Collection) -> Collection {
     let mut offsets = vec![0];
     let mut places = Vec::new();
@@ -288,7 +291,7 @@ fn sort(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
         let count = call.input.range(row).len();
         call.frame
             .spend(count * (count.max(1).ilog2() as usize + 1) * 8 * keys.len())?;
-        // The standard library's sort may panic if the comparison is not a total order.
+        // The comparison is not a total order, so the standard library's sort may panic. `merge_sort` does not.
         merge_sort(&mut places[call.input.range(row)], by_keys);
     }
     Ok(Output::Items(call.input.take(call.input.offsets().clone(), places)))
@@ -307,7 +310,7 @@ fn by_key(key: &Collection, descending: bool, left: usize, right: usize) -> Orde
     }
 }
 
-/// Sorts by merging. The sort is stable, and safe with an inconsistent comparison.
+/// Sorts by merging. The sort is stable, and it does not panic if the comparison is inconsistent.
 fn merge_sort(places: &mut [u32], by: impl Fn(&u32, &u32) -> Ordering + Copy) {
     if places.len() < 2 {
         return;

@@ -40,7 +40,7 @@ fn select(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(projected.within(call.input.offsets())))
 }
 
-/// Returns the items for which the criterion is true.
+/// Returns the items for which the criterion is true. `criterion` has one row for each item of `input`.
 pub(in crate::fhirpath::functions) fn filter(input: &Collection, criterion: &Truth) -> Collection {
     let kept = criterion.yes.count_set_bits();
     if kept == input.len() {

@@ -67,7 +67,8 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// `checkModifiers()`. Its arguments are the path to the URLs of an item's modifier extensions, and the allowed URLs.
+/// `checkModifiers()`. The compiler passes the path to the URLs of an item's modifier extensions as the first argument.
+/// The further arguments are the allowed URLs.
 pub(in crate::fhirpath) const CHECK_MODIFIERS: Function = Function {
     name: "checkModifiers",
     parameters: &[],
@@ -77,7 +78,7 @@ pub(in crate::fhirpath) const CHECK_MODIFIERS: Function = Function {
     run: check_modifiers,
 };
 
-/// `resourceType`, a JSON name for which FHIRPath has `type().name`.
+/// `resourceType`: the JSON name for the type of a resource. FHIRPath has `type().name` in its place.
 pub(in crate::fhirpath) const RESOURCE_TYPE: Function = Function {
     name: "resourceType",
     parameters: &[],
@@ -117,7 +118,7 @@ fn get_value(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })))
 }
 
-/// Returns for each item its type. All items have the same type, so the result refers to one constant item.
+/// Returns for each item its type. `items` are of one type, so all items of the result refer to the same slot.
 fn type_of(items: &Items) -> Collection {
     let (namespace, name) = match items.item_type() {
         ItemType::Fhir(_) => ("FHIR", items.item_type().name()),

@@ -84,7 +84,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
     },
 ];
 
-/// The part of `as` that runs before the type test: it checks that there is at most one item.
+/// The first part of `as`: it checks that there is at most one item. The type test follows.
 pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
     name: "as",
     parameters: &[],
@@ -94,8 +94,8 @@ pub(in crate::fhirpath) const SINGLE_OF_AS: Function = Function {
     run: single,
 };
 
-/// Returns a part of each row's items. `of` gets the number of a row and the range of the row's items, and returns the
-/// range of the items to keep.
+/// Keeps a range of each row's items. `of` gets the number of a row and the range of the row's items, and returns the
+/// range to keep.
 pub(in crate::fhirpath::functions) fn part(
     input: &Collection,
     of: impl Fn(usize, Range<usize>) -> Range<usize>,

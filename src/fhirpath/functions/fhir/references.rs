@@ -84,7 +84,8 @@ fn keys(signature: &Signature<'_>) -> Shape {
     }
 }
 
-/// Returns the id of each resource. For a reference to the resource, `getReferenceKey()` returns the same key.
+/// Returns the id of each resource as its key. `getReferenceKey()` returns the same key for a reference to the
+/// resource.
 fn resource_key(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     let input = opened(&call.input, &|_| true);
     let key = |items: &Items| match items.item_type().fhir().map(|type_id| facts().get(type_id).kind) {

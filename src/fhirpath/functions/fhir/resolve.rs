@@ -1,9 +1,9 @@
 //! `resolve()`: finds the target of a reference within the same row. `#id` refers to a contained resource, and `#` to
 //! the container. A URL or a relative reference refers to an entry of the same Bundle.
 //!
-//! Other targets are not fetched. Of such a target, only what the reference states is known. That is enough for `is`,
-//! `as` and `ofType`. A step into such a target is an error of the row. If a reference names a contained resource that
-//! does not exist, `resolve()` yields nothing.
+//! Other targets are not fetched. Only the type and id that the reference states are known of them. That is enough for
+//! `is`, `as` and `ofType`. A step into such a target is an error of the row. If a reference names a contained resource
+//! that does not exist, `resolve()` yields nothing.
 
 use arrow::array::{Array, AsArray};
 use rustc_hash::FxHashMap;
@@ -29,8 +29,8 @@ pub(in crate::fhirpath) fn is_reference(item_type: ItemType) -> bool {
         .is_some_and(|type_id| Storage::of(facts().get(type_id)) == Storage::Reference)
 }
 
-/// Returns one target for each reference. Only what the reference states is known of such a target. Drops items that
-/// are not references.
+/// Returns for each reference an item of the type [`System::Target`]. Only what the reference states is known of such a
+/// target. Drops items that are not references.
 pub(in crate::fhirpath::functions) fn targets(input: &Collection) -> Collection {
     flat_map(input, |items: &Items| {
         if is_reference(items.item_type()) {
@@ -59,7 +59,7 @@ pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<O
     let contained = children(&containers, "contained")?;
     let ids = named(&contained);
     let entries = Entries::of(&resources(&around.bundles.places, root), &children)?;
-    // For each reference whose target is found, `picks` has the index of a collection in `collections` below, and the
+    // `picks` has two numbers for each target that is found: the index of a collection in `collections` below, and the
     // index of the target in that collection.
     let targets_flat = flat_of(&call.input, &targets);
     let (mut offsets, mut picks) = (Vec::with_capacity(call.input.rows() + 1), Vec::new());
@@ -85,7 +85,8 @@ pub(in crate::fhirpath::functions) fn resolve(call: &Invocation<'_>) -> Result<O
     Ok(Output::Items(pick(&collections, Offsets::list(offsets), &picks)))
 }
 
-/// Returns for each item of `input` the index of its target among the items of `targets`.
+/// Returns for each item of `input` the index of its target among the items of `targets`. `None` if the item is not a
+/// reference.
 fn flat_of(input: &Collection, targets: &Collection) -> Vec<Option<usize>> {
     let mut next = 0;
     let of = |item: usize| {
@@ -103,16 +104,16 @@ fn flat_of(input: &Collection, targets: &Collection) -> Vec<Option<usize>> {
 enum Wanted<'a> {
     Nothing,
     Elsewhere,
-    /// The container with this number. The reference is `#`.
+    /// The reference is `#`. Its target is the container with this number.
     Container(usize),
-    /// A resource in the container with this number, by its id.
+    /// The reference is `#id`. Its target is the contained resource with this id in the container with this number.
     Contained(usize, &'a str),
-    /// An entry of the Bundle with this number. Has the `fullUrl` of the entry that contains the reference, and the
-    /// reference.
+    /// The target is an entry of the Bundle with this number. The other fields are the `fullUrl` of the entry that
+    /// contains the reference, and the text of the reference.
     Entry(usize, Option<String>, &'a str),
 }
 
-/// The containers and Bundles in which the targets of references are looked for.
+/// The containers and Bundles of the items, in which `resolve` looks for the targets of references.
 #[derive(Default)]
 struct Around {
     containers: Numbered,
@@ -174,8 +175,8 @@ fn text_at<'a>(array: &'a arrow::array::StructArray, name: &str, slot: usize) ->
     column.is_valid(slot).then(|| column.value(slot))
 }
 
-/// Returns a table of the resources' indexes, by row and id. If several resources of a row have the same id, the first
-/// one counts.
+/// Returns a table from row and id to the index of a resource. If several resources of a row have the same id, the
+/// table has the first one.
 fn named(resources: &Collection) -> Named {
     let ids = by_item(resources, |items| {
         items.resource_ids().unwrap_or_else(|| vec![None; items.len()])
@@ -202,7 +203,8 @@ impl Named {
     }
 }
 
-/// Returns the results of `of` for all items, in the order of the collection.
+/// Returns one value for each item, in the order of the collection. `of` computes the values for the items of one
+/// column.
 fn by_item<T: Clone>(collection: &Collection, of: impl Fn(&Items) -> Vec<T>) -> Vec<T> {
     match &collection.body {
         Body::One(items) => of(items),

@@ -35,8 +35,8 @@ const fn judging(name: &'static str, run: fn(&Invocation<'_>) -> Result<Output, 
     }
 }
 
-/// `memberOf()`. Its argument is a value set. If the value set's canonical is computed by an expression, the arguments
-/// are this expression and the terminology.
+/// `memberOf()`. The compiler passes the value set as the argument. If an expression computes the canonical of the
+/// value set, the arguments are this expression and the terminology.
 pub(in crate::fhirpath) const MEMBER_OF: Function = judging("memberOf", member_of);
 /// `subsumes()`. Its arguments are the other code and the terminology.
 pub(in crate::fhirpath) const SUBSUMES: Function = judging("subsumes", |call| subsumption(call, false));
@@ -48,7 +48,7 @@ pub(in crate::fhirpath) const CONFORMS_TO: Function = Function {
     ..judging("conformsTo", conforms_to)
 };
 
-/// Whether items of this type have codes that a value set may contain.
+/// Whether items of this type have codes that a value set may contain. Texts count as codes without a code system.
 pub(in crate::fhirpath) fn has_codes(item_type: ItemType) -> bool {
     is_coded(item_type)
         || matches!(
@@ -69,7 +69,8 @@ type Code<'a> = (Option<&'a str>, &'a str);
 
 /// The codes of items in one column.
 enum Codes {
-    /// Texts without a code system. The flag says whether the elements are of FHIR's type `code`.
+    /// Texts without a code system. The flag says whether the elements are of FHIR's type `code`. Other texts are
+    /// looked up only in value sets with a single code system.
     Text(StringArray, bool),
     One(Pair),
     Many(ListArray, Pair),
@@ -131,8 +132,8 @@ impl Codes {
     }
 }
 
-/// The single items of a collection's rows. `columns` has the columns of the items, each with its codes. For each row
-/// with a single item, `places` has the index of the item's column and the index of the item in this column.
+/// The items of those rows that have exactly one item. `columns` has the columns of the items, each with its codes.
+/// `places` has for each such row the index of the item's column and the index of the item in this column.
 struct Singles {
     columns: Vec<(Items, Codes)>,
     places: Vec<Option<(usize, usize)>>,
@@ -164,7 +165,7 @@ impl Singles {
     }
 }
 
-/// A value set, with the cached results of its lookups.
+/// A value set, with cached results of lookups: `known` for codes with their systems, `texts` for texts.
 struct Asked<'a> {
     set: Arc<ValueSet>,
     known: FxHashMap<Code<'a>, Option<bool>>,
@@ -287,8 +288,8 @@ fn subsumption(call: &Invocation<'_>, turned: bool) -> Result<Output, FhirPathEr
     })))
 }
 
-/// Returns the type whose profile has this canonical, if the profile is one of R4's own. `None` for any other
-/// canonical.
+/// Returns the type that R4's own profile with this canonical describes. `None` if the canonical is not of such a
+/// profile.
 pub(in crate::fhirpath) fn base_type(canonical: &str) -> Option<TypeTest> {
     let (url, version) = canonical.split_once('|').unwrap_or((canonical, "4.0.1"));
     let name = url.strip_prefix("http://hl7.org/fhir/StructureDefinition/")?;

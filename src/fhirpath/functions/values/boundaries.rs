@@ -1,5 +1,5 @@
-//! `lowBoundary` and `highBoundary`: the minimum and the maximum of the values that a value of limited precision may
-//! mean.
+//! `lowBoundary` and `highBoundary`. A value of limited precision, such as `1.5` or `@2024`, may mean any value in a
+//! range. The functions return the minimum and the maximum of this range.
 
 use super::super::signature::{Function, Need, Parameter, Signature};
 use crate::fhirpath::compile::node::Shape;
@@ -82,8 +82,8 @@ fn boundary(call: &Invocation<'_>, high: bool) -> Result<Output, FhirPathError> 
 }
 
 /// Returns the number plus half a unit of its last digit if `high` is set, else minus this half. If `precision` allows
-/// fewer digits, the result is rounded if it is farther from zero than the number, and truncated if it is nearer, as
-/// HL7's tests expect. `None` if `precision` is not from 0 to 28, or if the result is too large.
+/// fewer digits than the result has, a result that is farther from zero than the number is rounded, and a nearer one is
+/// truncated, as HL7's tests expect. `None` if `precision` is not from 0 to 28, or if the result is too large.
 fn of_number(number: Number, precision: Option<i32>, high: bool) -> Option<Number> {
     let precision = precision.unwrap_or(DECIMAL_PRECISION);
     if !(0..=MAX_DECIMALS).contains(&precision) {
@@ -151,8 +151,8 @@ fn of_temporal(kind: System, text: &str, precision: Option<i32>, high: bool) -> 
             let zone_at = text
                 .find('T')
                 .and_then(|at| text[at..].find(['Z', '+', '-']).map(|zone| at + zone));
-            // A time without a zone may be in any zone. Take the zone that gives the latest moment if `high` is set,
-            // else the one that gives the earliest.
+            // A time without a zone may be in any zone. So use the zone that gives the latest moment if `high` is set,
+            // else the zone that gives the earliest.
             let zone = zone_at.map_or(if high { "-12:00" } else { "+14:00" }, |at| &text[at..]);
             let clock = cut_clock(&full_clock(clock, high), wanted as usize - 8);
             Some(Computed::DateTime(format!("{date}T{clock}{zone}")))

@@ -102,7 +102,7 @@ fn integers(
     of_parts(call, |parts| digits(parts)?.parse().ok().map(Computed::Integer))
 }
 
-/// Returns the zone as hours ahead of UTC. `None` if there is no zone.
+/// Returns the zone's offset from UTC in hours, which is negative west of Greenwich. `None` if there is no zone.
 fn offset(parts: &Parts<'_>) -> Option<Computed> {
     let minutes = match parts.zone {
         "" => return None,

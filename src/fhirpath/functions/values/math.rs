@@ -51,7 +51,7 @@ fn decimal(_: &Signature<'_>) -> Shape {
     Shape::one(ItemType::System(System::Decimal))
 }
 
-/// Returns the result types of `abs`: those types of the input that are numeric.
+/// Returns the result types of `abs`: the numeric types of the input.
 fn same(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     for source in &signature.input.sources {
@@ -64,8 +64,8 @@ fn same(signature: &Signature<'_>) -> Shape {
     shape
 }
 
-/// Returns the result types of `power`. The power of whole numbers is a whole number if possible, and else a Decimal.
-/// A Quantity has no power.
+/// Returns the result types of `power`. The power of whole numbers is a whole number if it fits, and else a Decimal. A
+/// Quantity has no power.
 fn of_power(signature: &Signature<'_>) -> Shape {
     let mut shape = Shape::default();
     let long = |shape: &Shape| {
@@ -92,8 +92,8 @@ fn number_of(value: Scalar<'_>) -> Result<Number, String> {
         .ok_or_else(|| format!("expects a number, not a {}", value.kind()))
 }
 
-/// Applies `of` to the value of each row. A row has no result if its number has too many digits or a too large
-/// exponent for computations.
+/// Applies `of` to the value of each row. The result of a row is empty if its number has more digits or a larger
+/// exponent than computations allow.
 fn of_numbers(
     call: &Invocation<'_>,
     mut of: impl FnMut(usize, Scalar<'_>) -> RowResult<Computed>,
@@ -133,7 +133,7 @@ fn round(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// Converts a floating point result to a decimal with 15 digits. There is no result if it is infinite or not a
+/// Converts a floating point result to a decimal with 15 digits. The result is empty if the number is infinite or not a
 /// number.
 fn rounded(value: f64) -> RowResult<Computed> {
     Ok(Number::from_f64(value).map(Computed::Decimal))

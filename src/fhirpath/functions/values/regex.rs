@@ -14,13 +14,13 @@ use crate::fhirpath::evaluate::invocation::Invocation;
 use crate::fhirpath::values::builder::Computed;
 use crate::fhirpath::values::collection::Collection;
 
-/// The maximum size of a compiled pattern in bytes.
+/// The maximum size of a compiled pattern in bytes. A pattern that needs more is refused.
 const SIZE_LIMIT: usize = 1 << 20;
 /// The maximum length of a pattern in bytes. The parsed form of one byte may take thousands of bytes of memory: a
 /// class such as `\w` has hundreds of ranges.
 const MAX_PATTERN: usize = 8 << 10;
-/// The work of compiling a pattern: a fixed part, a part for each byte, and a part for each letter and each range of
-/// letters. Letters and ranges are counted after repetitions are expanded.
+/// The work of compiling a pattern: `COMPILING`, plus `COMPILING_BYTE` for each byte, plus `COMPILING_RANGE` for each
+/// letter and each range of letters. Letters and ranges are counted after repetitions are expanded.
 const COMPILING: usize = 1_024;
 const COMPILING_BYTE: usize = 16;
 const COMPILING_RANGE: usize = 100;
@@ -75,7 +75,7 @@ impl Flags {
     }
 }
 
-/// The pattern that was compiled last, if any.
+/// The pattern that was compiled last, which the next row may use again. `None` before the first row.
 #[derive(Default)]
 struct Compiled(Option<Pattern>);
 
@@ -83,7 +83,8 @@ struct Pattern {
     text: String,
     flags: Flags,
     regex: Regex,
-    /// The maximum number of positions in the pattern that a search compares with one letter of the text.
+    /// The maximum number of positions in the pattern that a search tracks at the same time. The work of each letter of
+    /// the text grows with this number.
     places: usize,
 }
 
@@ -125,7 +126,7 @@ impl Compiled {
     }
 }
 
-/// Returns the maximum number of positions in a pattern that a search may keep at once, after repetitions are
+/// Returns the maximum number of positions in a pattern that a search tracks at the same time, after repetitions are
 /// expanded.
 fn places(hir: &Hir) -> usize {
     sum(hir, |_| 1)
@@ -139,8 +140,8 @@ fn ranges(hir: &Hir) -> usize {
     })
 }
 
-/// Adds up the parts of a pattern after repetitions are expanded. Each literal byte counts as 1, and each class as
-/// `of_class` says.
+/// Counts the parts of a pattern after repetitions are expanded. Each literal byte counts as 1, and each class as many
+/// as `of_class` returns.
 fn sum(hir: &Hir, of_class: fn(&Class) -> usize) -> usize {
     let sum = |hir: &Hir| sum(hir, of_class);
     match hir.kind() {
@@ -157,13 +158,13 @@ fn sum(hir: &Hir, of_class: fn(&Class) -> usize) -> usize {
 }
 
 impl Pattern {
-    /// Returns the maximum work of searching a text.
+    /// Returns the maximum work of searching a text, from its length and `places`.
     fn cost(&self, text: &str) -> usize {
         text.len().saturating_mul(self.places.saturating_add(4)) / 4
     }
 }
 
-/// The flags of each row, from the call's argument for flags. `None` if the call lacks the argument.
+/// The call's argument for flags, evaluated for each row. `None` if the call lacks the argument.
 struct FlagsOf(Option<Collection>);
 
 impl FlagsOf {
@@ -222,8 +223,8 @@ fn replace_matches(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     })
 }
 
-/// Rewrites group references to the form `${1}`. In FHIRPath, `$1a` means group 1 and an `a`. The regex library would
-/// take it for a group called `1a`.
+/// Rewrites group references to the form `${1}`. In FHIRPath, `$1a` means group 1 and then an `a`. The regex library
+/// would read it as the group with the name `1a`.
 fn braced(substitute: &str) -> String {
     let mut out = String::with_capacity(substitute.len() + 4);
     let mut rest = substitute;

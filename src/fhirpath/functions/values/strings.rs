@@ -157,7 +157,7 @@ fn change(call: &Invocation<'_>, of: impl Fn(&str) -> String) -> Result<Output, 
     call.map(|_, value| Ok(Some(Computed::String(of(text_of(value)?)))))
 }
 
-/// Yields for each row the strings that `of` makes of the row's single string.
+/// Yields several strings for each row. `of` computes them from the single string of a row and the row's number.
 fn pieces(call: &Invocation<'_>, of: impl Fn(&str, usize) -> Vec<String>) -> Result<Output, FhirPathError> {
     let mut builder = Builder::new(call.input.rows());
     for row in 0..call.input.rows() {
@@ -248,7 +248,7 @@ fn join(call: &Invocation<'_>) -> Result<Output, FhirPathError> {
     Ok(Output::Items(builder.finish()?))
 }
 
-/// Returns a boolean, a number, a string or a date as written. `None` for other values.
+/// Returns a boolean, a number, a string or a date as written, or a whole resource as JSON. `None` for other values.
 fn written(items: &Items, item: usize) -> Option<Cow<'_, str>> {
     if let Some(boolean) = items.boolean(item) {
         return Some(Cow::Borrowed(if boolean { "true" } else { "false" }));
@@ -315,8 +315,8 @@ fn coded(call: &Invocation<'_>, of: impl Fn(&str, &str) -> RowResult<String>) ->
     })
 }
 
-/// The escapes of HTML in the order in which `unescape` replaces them. `&amp;` must be last. `escape` uses the
-/// reverse order.
+/// The escapes of HTML in the order in which `unescape` replaces them. `&amp;` must be last, so that `&amp;lt;` becomes
+/// `&lt;` and not `<`. `escape` uses the reverse order.
 const HTML: [(&str, &str); 5] = [
     ("<", "&lt;"),
     (">", "&gt;"),
@@ -346,7 +346,7 @@ fn escaped(call: &Invocation<'_>, escape: bool) -> Result<Output, FhirPathError>
     })
 }
 
-/// Replaces JSON's escapes. An invalid escape stays, and so do quotes without a backslash.
+/// Replaces JSON's escapes by their characters. Leaves invalid escapes, and quotes without a backslash, as they are.
 fn without_escapes(text: &str) -> String {
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut rest = text;
