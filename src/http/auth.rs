@@ -15,11 +15,11 @@ use super::service::Service;
 use crate::consent::{Access, LOCAL_APPLICATION, Readiness};
 use crate::lake::Mode;
 
-/// The least number of seconds after which a client should ask again for records that are being fetched.
+/// The minimum number of seconds after which a client should repeat a request for records that are being fetched.
 const SYNC_WAIT: i64 = 3;
 
-/// The caller of a FHIR route. Application tokens of test mode are refused, and so are patient tokens without stored
-/// records.
+/// The caller of a FHIR route. Application tokens of test mode are refused. Patient tokens are refused if no records of
+/// the patient are stored.
 pub(super) struct Caller(pub(super) Arc<Access>);
 
 impl FromRequestParts<Arc<Service>> for Caller {
@@ -37,7 +37,8 @@ impl FromRequestParts<Arc<Service>> for Caller {
     }
 }
 
-/// Returns the access of a patient token if its records are stored. An error if the records are not stored.
+/// Returns the access of a patient token if its records are stored. If some of its Patients have expired, the access is
+/// narrowed to the other Patients. An error if no records are stored.
 pub(super) fn present(access: Arc<Access>, service: &Service) -> Result<Arc<Access>, Error> {
     let store = &service.store;
     let presence = store.consents().presence(&access.subject).map_err(Error::internal)?;
@@ -77,7 +78,8 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
     }
 }
 
-/// Parses the issues in the messages of the sources. Returns them as one list.
+/// Parses the messages of the sources, which are lists of issues in JSON. Returns all issues as one list. A message
+/// that is not such a list is skipped.
 fn issues(said: &[String]) -> Vec<Value> {
     let each = said
         .iter()

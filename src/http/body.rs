@@ -11,8 +11,8 @@ use super::limits::Limits;
 use super::server::admission::Broken;
 use super::server::coding::Coding;
 
-/// Reads the whole body. If the headers announce too many bytes or an unsupported coding, refuses it without reading.
-/// The limit of bytes applies to the received body and to the decoded one.
+/// Reads the whole body and decodes it. If the headers announce too many bytes or an unsupported coding, refuses the
+/// body without reading it. The limit of bytes applies to the received body and to the decoded one.
 pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Result<Bytes, Error> {
     let coding = coding(headers)?;
     let announced = headers
@@ -41,8 +41,8 @@ pub(super) async fn read(headers: &HeaderMap, body: Body, limits: &Limits) -> Re
     }
 }
 
-/// Returns the content coding of the body. `None` if the body has none. An error if the coding is not supported, or if
-/// there are several codings.
+/// Returns the content coding of the body. `None` if the headers name no coding, or only `identity`. An error if the
+/// coding is not supported, or if there are several codings.
 fn coding(headers: &HeaderMap) -> Result<Option<Coding>, Error> {
     let mut found = None;
     for value in headers.get_all(CONTENT_ENCODING) {

@@ -8,7 +8,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 const LENGTH: usize = 32;
 
-/// The tokens for one kind of session. Tokens of one kind are not valid for another.
+/// Creates and checks the CSRF tokens of one group of forms. The string names the group. The hash includes it, so a
+/// token of one group is not valid for another group.
 #[derive(Clone, Copy)]
 pub(in crate::http) struct Csrf(pub(in crate::http) &'static str);
 

@@ -23,7 +23,7 @@ use crate::patient::PatientError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
 
-/// The maximum number of characters of a name that a message repeats.
+/// The maximum number of characters of a client's name or value that an error message repeats.
 const LONGEST_NAME: usize = 64;
 
 /// Why a request failed.
@@ -108,7 +108,7 @@ pub(super) enum Error {
     /// The response would be too large, or the request needs too much work.
     #[error("{0}")]
     TooCostly(String),
-    /// The snapshot to which a page link refers no longer exists.
+    /// The page link has expired: its snapshot no longer exists, or an erasure has changed the rows of this snapshot.
     #[error("{0}")]
     Gone(String),
     /// The server has too much work at the moment.
@@ -273,7 +273,7 @@ impl Error {
             Error::NoToken | Error::SecretKey => Some(bearer_challenge(None)),
             Error::BadToken(consent::Refusal::Unavailable) => None,
             Error::BadToken(refusal) => Some(bearer_challenge(Some(&refusal.to_string()))),
-            // The token is valid but of the wrong kind for the route.
+            // The token is valid, but the route needs a token of another kind.
             Error::ConsentToken | Error::ApplicationToken => Some(bearer_challenge(Some(&self.to_string()))),
             _ => None,
         }
@@ -394,8 +394,8 @@ impl Error {
 #[derive(Clone, Debug)]
 pub(super) struct Raised(pub(super) Arc<Error>);
 
-/// Returns an empty response that has the error as an extension. Only `frame` knows the format that clients of the
-/// route expect.
+/// Returns an empty response that has the error as an extension. The middleware `frame` renders the error later,
+/// because only `frame` knows the format that clients of the route expect.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let mut response = Response::new(Body::empty());
@@ -427,7 +427,7 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     texts.join(": ")
 }
 
-/// Shortens a name that a message repeats to its maximum length.
+/// Shortens a name or value to the maximum length in an error message.
 pub(super) fn shortened(name: &str) -> Cow<'_, str> {
     match name.char_indices().nth(LONGEST_NAME) {
         None => Cow::Borrowed(name),

@@ -14,25 +14,27 @@ pub struct Limits {
     pub requests: usize,
     /// The maximum number of running searches. Further searches wait for at most `patience`.
     pub queries: usize,
-    /// The maximum number of running views. The first running view of each credential does not count: there are four
-    /// times as many separate places for first views. Further views wait for at most `patience`. One credential may run
-    /// at most half of this number.
+    /// The maximum number of running views. The first running view of each credential does not count: first views have
+    /// places of their own, four times as many as this number. Further views wait for at most `patience`. One
+    /// credential may run at most half of this number, its first view included.
     pub views: usize,
-    /// The maximum number of running operations on all of a patient's records. The first running one of each credential
-    /// does not count: there are four times as many separate places for first ones. Further ones wait for at most
-    /// `patience`. One credential may run at most half of this number.
+    /// The maximum number of running operations on all of a patient's records. The first running operation of each
+    /// credential does not count: first operations have places of their own, four times as many as this number. Further
+    /// operations wait for at most `patience`. One credential may run at most half of this number, its first operation
+    /// included.
     pub records: usize,
-    /// The maximum number of documents (PDFs, archives, health cards) that are built from all of a patient's records at
-    /// once. The first one of each credential does not count: there are four times as many separate places for first
-    /// ones. Further ones wait for at most `patience`. One credential may have two.
+    /// The maximum number of documents (PDFs, archives, health cards) that are built at the same time, each from all of
+    /// a patient's records. The first document of each credential does not count: first documents have places of their
+    /// own, four times as many as this number. Further documents wait for at most `patience`. One credential may have
+    /// two documents at a time.
     pub documents: usize,
     /// The maximum total bytes of PDFs and archives that are being built or sent.
     pub spools: u64,
-    /// The maximum bytes of one view's rows that wait until the column types of a Parquet response are known. Most of
-    /// them are in a temporary file.
+    /// The rows of a Parquet response wait until the types of its columns are known. This is the maximum of their bytes
+    /// for one view. Most of these bytes are in a temporary file.
     pub view_spool: u64,
-    /// The maximum total bytes of the rows of all views that wait until the column types of a Parquet response are
-    /// known.
+    /// The same maximum as `view_spool`, for all views together: the total bytes of rows that wait until the types of a
+    /// Parquet response's columns are known.
     pub view_spools: u64,
     /// How long a search, a view, an operation on all records or a document waits for its turn. After that it is
     /// refused.
@@ -67,18 +69,19 @@ pub struct Limits {
 pub struct Rates {
     /// The rate for each consent and for each application key. The operator's own tokens are not limited.
     pub credential: Option<Rate>,
-    /// The rate of operations on all of a patient's records, for each consent and each application key. They are
-    /// charged to `credential`, too.
+    /// The rate of operations on all of a patient's records, for each consent and each application key. Such an
+    /// operation is also charged to `credential`.
     pub records: Option<Rate>,
-    /// The rate of health cards for each consent, because each card leaves a permanent row in the store. They are
-    /// charged to `records`, too.
+    /// The rate of health cards for each consent, because each card leaves a permanent row in the store. A card is also
+    /// charged to `records`.
     pub cards: Option<Rate>,
     /// The rate of requests without a valid credential, for each address.
     pub address: Option<Rate>,
     /// The rate of requests without a credential that add rows to the store, for each address: requests for access,
     /// registrations, uses of health links.
     pub writes: Option<Rate>,
-    /// The rate of begun flows and of steps towards sources, for each address. Each adds rows to the store.
+    /// The rate of new flows, and of steps of a flow that add rows to the store, for each address. Such a step is, for
+    /// example, the choice of an organization.
     pub flows: Option<Rate>,
     /// Whether clients connect through a proxy, which adds their addresses to `X-Forwarded-For`.
     pub behind_proxy: bool,
@@ -109,7 +112,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Returns a rate of `requests` per second, with bursts of five seconds' worth. `None` for zero.
+    /// Returns a rate of `requests` per second, with bursts of as many requests as five seconds allow. `None` for zero.
     pub fn per_second(requests: u32) -> Option<Rate> {
         let per_second = NonZeroU32::new(requests)?;
         Some(Rate {
@@ -147,8 +150,8 @@ impl Default for Limits {
             view_spool: 4 << 30,
             view_spools: 16 << 30,
             patience: Duration::from_secs(10),
-            // Links to further pages of a search by POST repeat its parameters, which may be long, such as a list of a
-            // thousand patients.
+            // A search by POST may have long parameters, such as a list of a thousand patients. The links to its
+            // further pages repeat the parameters in their URLs.
             url: 60 * 1_024,
             headers: 96 * 1_024,
             body: 2 * 1_024 * 1_024,

@@ -26,8 +26,8 @@ impl From<Error> for Refused {
     }
 }
 
-/// Some routes read fields as token endpoints do, but their errors do not have OAuth's format. This converts the error
-/// of such a route.
+/// Some routes read a body with the code of the token endpoints (`Fields`), which returns `OAuthError`s. But the errors
+/// of these routes do not have OAuth's format, so this converts them.
 impl From<OAuthError> for Refused {
     fn from(error: OAuthError) -> Refused {
         match error {

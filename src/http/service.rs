@@ -62,7 +62,7 @@ pub struct Service {
     pub(super) counts: Counts,
     /// The public URL, without a slash at its end.
     pub(super) base_url: String,
-    /// `{base_url}/fhir/`.
+    /// The address of the server's FHIR API, which ends with `/fhir/`.
     pub(super) fhir_base: String,
     pub(super) limits: Limits,
     pub(super) explain: bool,
@@ -205,7 +205,8 @@ impl Service {
 
     /// Hides the rows of all requested erasures from reads, whether the lake has recorded the erasures or not.
     pub(super) fn hide_what_is_erased(&self) -> Result<(), crate::consent::Error> {
-        // Hold the lock over both steps, so that of two concurrent calls the later one decides.
+        // Hold the lock while the erasures are read and their rows are hidden. Otherwise, of two concurrent calls, the
+        // one with the older list could hide last and replace the newer list.
         let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = self.store.erasures().open(0, usize::MAX >> 1)?;
         if !asked.is_empty() || *hidden > 0 {

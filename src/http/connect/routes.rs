@@ -1,5 +1,5 @@
-//! The routes of the consent flow. Most pages are only for browsers within a flow, and `/openapi.json` does not
-//! describe them.
+//! The routes of the consent flow. Most pages are only for browsers within a flow, so `/openapi.json` does not describe
+//! them.
 
 use axum::handler::Handler;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! Keeps the latest slow requests in memory, for the console. In place of a request's path it keeps the template of the
-//! route, because the path may contain what a client sent.
+//! route, because the path may contain ids and other data of the client.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

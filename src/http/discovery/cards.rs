@@ -19,8 +19,8 @@ const JSON: &str = "application/json";
 /// Caches may store the response, but must revalidate it before each use.
 const ASKED_AGAIN: &str = "public, no-cache";
 
-/// Returns the `iss` of health cards. It is not the service's own issuer, because verifiers refuse a key set that has
-/// other keys than those of health cards.
+/// Returns the `iss` of health cards. It is not the issuer of tokens, because verifiers load the keys of this issuer,
+/// and refuse a key set that has other keys than those of health cards.
 pub(in crate::http) fn card_issuer(base_url: &str) -> String {
     format!("{base_url}/health-cards")
 }

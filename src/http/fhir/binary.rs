@@ -188,9 +188,10 @@ fn decoded(data: &str) -> Result<Bytes, Error> {
     STANDARD.decode(compact).map(Bytes::from).map_err(Error::internal)
 }
 
-/// Whether the client wants the resource and not the bytes: `Accept` ranks JSON at least as high as the bytes. JSON is
-/// FHIR JSON or plain JSON, but not if it is the media type of the bytes. All other types except FHIR XML, such as
-/// `*/*`, stand for the bytes. If JSON is not chosen, an error if the client ranks FHIR XML above the bytes.
+/// Whether the client wants the resource and not the bytes: `Accept` ranks JSON at least as high as the bytes. FHIR
+/// JSON and plain JSON count as JSON. FHIR XML counts for neither. All other media ranges, such as `*/*`, count for the
+/// bytes, and so does the media type of the bytes, even if it is JSON or FHIR XML. Returns an error if JSON is not
+/// chosen and the client ranks FHIR XML above the bytes.
 fn wants_resource(headers: &HeaderMap, media: &str) -> Result<bool, Error> {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let own = essence(media);
@@ -338,7 +339,7 @@ async fn raw_answer(
             Response::new(Body::from_stream(stream(content, part.clone())))
         }
     };
-    // The response must not be compressed: byte ranges refer to the stored bytes, and the file may be compressed
+    // Do not compress the response, because byte ranges refer to the stored bytes, and the file may be compressed
     // itself.
     response.extensions_mut().insert(AsIs);
     if !held {
@@ -367,16 +368,16 @@ async fn raw_answer(
 }
 
 fn not_modified() -> Response {
-    // The body has no known length. With one, the 304 would have `Content-Length: 0`, which would claim this length for
-    // the full response.
+    // Use a body of unknown length. An empty body of known length would add the header `Content-Length: 0` to the 304,
+    // and this header would claim that the full response is empty.
     let nothing = futures::stream::empty::<Result<Bytes, std::convert::Infallible>>();
     let mut response = Response::new(Body::from_stream(nothing));
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     response
 }
 
-/// Verifies a part of a file by its checksums before the response begins. A later error could only cut the response
-/// off.
+/// Verifies a part of a file by its checksums. Call this before the response begins, because a later error could only
+/// cut the response off.
 async fn verify(service: &Arc<Service>, content: &Arc<AttachmentContent>, part: AttachmentRange) -> Result<(), Error> {
     let content = content.clone();
     let verified = service.blocking(move |_| content.verify(&part)).await?;

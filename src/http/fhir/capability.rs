@@ -36,7 +36,7 @@ pub(in crate::http) struct Capability {
     made: RwLock<Option<Arc<Made>>>,
 }
 
-/// A day's statement, uncompressed and in the content codings that were requested so far.
+/// The statement of one day, uncompressed and in the content codings that clients have requested so far.
 #[derive(Debug)]
 struct Made {
     date: NaiveDate,
@@ -241,7 +241,7 @@ struct Parameter<'a> {
     documentation: Cow<'static, str>,
 }
 
-/// What the statement says about searches where R4 has no element for it.
+/// A text about features of searches for which R4's CapabilityStatement has no element.
 const DOCUMENTATION: &str = "The documentation of a search parameter lists its modifiers and the prefixes of its values. \
      Parameters of references can be chained (subject:Patient.name). _sort takes all but composite and special parameters, _text and \
      _content. Types are searched by GET and by POST to \
@@ -340,7 +340,8 @@ struct Includes {
 }
 
 impl Includes {
-    /// Lists the reference parameters of all types. Leaves out parameters that can refer to no type.
+    /// Lists the reference parameters of all types. Leaves out a parameter if there is no type to which its references
+    /// can lead.
     fn of(engine: &Engine) -> Includes {
         let mut found = Includes::default();
         for source in facts().resources() {
@@ -380,8 +381,8 @@ fn described<'a>(engine: &Engine, type_id: TypeId, parameter: &'a SearchParamete
     }
 }
 
-/// Returns the parameters of searches over all types: those that R4 defines for every resource, and those without a
-/// definition.
+/// Returns the parameters of searches over all types: those that R4 defines for every resource, and those in
+/// `COMMON`, which have no SearchParameter.
 fn of_all(engine: &Engine) -> Vec<Parameter<'_>> {
     let patient = facts().lookup("Patient").into_iter();
     let of_patients = patient.flat_map(|type_id| engine.supported(type_id).map(move |parameter| (type_id, parameter)));

@@ -1,5 +1,5 @@
-//! Negotiates the format of the response: `_format` precedes `Accept`, JSON is the only format, and `_pretty` indents
-//! it. Also reads how strictly a request must be handled (`Prefer`).
+//! Negotiates the format of the response: `_format` takes the place of `Accept`, JSON is the only format, and `_pretty`
+//! indents it. Also reads from `Prefer` how strictly the server must handle a request.
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -149,7 +149,8 @@ fn is_of_other_version(parameters: &str) -> bool {
 
 fn is_json(media: &str) -> bool {
     let media = media.split(';').next().unwrap_or(media).trim();
-    // A `+` in a query value is decoded as a space.
+    // The name with a space is `application/fhir+json` in a query value that does not encode the `+`. A `+` is decoded
+    // as a space there.
     [
         "application/fhir+json",
         "application/fhir json",

@@ -37,8 +37,8 @@ pub(in crate::http) fn json<'t>(body: &'t [u8], tape: &'t mut Tape) -> Result<Va
     }
 }
 
-/// Returns an error if an object in the body has a property twice. Readers of JSON would disagree on its meaning.
-/// Imports refuse such objects, too.
+/// Returns an error if an object in the body has a property twice, because readers of JSON disagree about such an
+/// object. Imports refuse it, too.
 pub(in crate::http) fn refuse_duplicates(root: Value<'_>) -> Result<(), Error> {
     match duplicate(root) {
         None => Ok(()),
@@ -103,8 +103,8 @@ pub(in crate::http) fn of_query(query: Option<&str>) -> impl Iterator<Item = Par
         })
 }
 
-/// Merges the values of a parameter that may be in the body, in the query, or in both. An error if both have it and
-/// the values differ.
+/// Returns the value of a parameter that may be in the body, in the query, or in both. Returns an error if both have it
+/// and the values differ.
 pub(in crate::http) fn same<T: PartialEq>(name: &str, body: Option<T>, query: Option<T>) -> Result<Option<T>, Error> {
     match (body, query) {
         (Some(body), Some(query)) if body != query => {
@@ -191,8 +191,8 @@ impl<'t> Given<'t> {
         }
     }
 
-    /// Stores the value in `place`. `None` as `value` means that the parameter does not have the expected value, and is
-    /// an error. It is also an error if the parameter occurs twice.
+    /// Stores the value in `place`. Returns an error if `value` is `None`, which means that the parameter does not have
+    /// the value that `expected` describes. Also returns an error if the parameter occurs twice.
     pub(in crate::http) fn once<T>(
         &self,
         place: &mut Option<T>,

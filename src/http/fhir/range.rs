@@ -9,7 +9,7 @@ pub(in crate::http) enum Asked {
     Whole,
     /// A part of at least one byte.
     Part(Range<u64>),
-    /// No byte is in the range.
+    /// The body has no byte in the requested range.
     Nothing,
 }
 

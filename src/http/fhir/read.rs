@@ -86,8 +86,8 @@ async fn read(
     };
     let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
     let mut response = Response::new(if held {
-        // The body has no known length. With one, the 304 would have `Content-Length: 0`, which would claim this length
-        // for the full response.
+        // Use a body of unknown length. An empty body of known length would add the header `Content-Length: 0` to the
+        // 304, and this header would claim that the full response is empty.
         Body::from_stream(futures::stream::empty::<Result<Bytes, std::convert::Infallible>>())
     } else if pretty_wanted {
         Body::from(pretty(&shown))

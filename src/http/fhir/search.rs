@@ -110,7 +110,7 @@ async fn by_post(
     answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
-/// Searches Binaries by POST. Their path needs a route of its own.
+/// Searches Binaries by POST. Their path has a route of its own (see `binary::routes`).
 pub(in crate::http) async fn binary_by_post(
     service: State<Arc<Service>>,
     caller: Caller,

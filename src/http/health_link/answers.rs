@@ -1,4 +1,4 @@
-//! Responses that the manifest and the files of a link share.
+//! Responses to the requests for a link's manifest and for its files.
 
 use axum::body::Body;
 use axum::http::HeaderValue;

@@ -48,8 +48,8 @@ pub(super) async fn create(
         return Err(Error::Processing(problem).into());
     }
     let access = present(access, &service)?;
-    // Read the terms before the records. If the consent's sources or its end change in the meantime, the store
-    // refuses the link.
+    // Read the terms before the records. If the consent's sources or its end change after this, the store does not
+    // create the link (`LinkRefusal::Changed`).
     let terms = service.store.health_links().terms(&access.subject)?;
     let terms = terms.ok_or_else(|| Error::Unknown("There is no such consent any more.".to_owned()))?;
     let file = file(&service, &access, asked.content).await?;

@@ -16,7 +16,7 @@ use crate::http::service::Service;
 /// The seconds for which a file's URL is valid: the maximum that SMART Health Links allows.
 const LIFETIME: i64 = 3_600;
 
-/// Returns a URL of the link's file. It is valid for an hour, or until the link expires.
+/// Returns a URL of the link's file. It is valid for an hour, but not after the link expires.
 pub(super) fn location(service: &Service, address: &str, expires_at: i64) -> Result<String, Refused> {
     let until = service.store.clock().now().saturating_add(LIFETIME).min(expires_at);
     let sealed = service.store.seal(&purpose(address), &until.to_le_bytes())?;

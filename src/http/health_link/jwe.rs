@@ -13,7 +13,7 @@ use crate::http::error::Error;
 
 const TAG: usize = 16;
 
-/// The key of a link.
+/// The random 256-bit key that encrypts a link's file. The link contains it.
 pub(super) struct LinkKey([u8; 32]);
 
 impl LinkKey {
@@ -24,13 +24,13 @@ impl LinkKey {
         Ok(LinkKey(key))
     }
 
-    /// Encodes the key as links have it: 43 characters of base64url.
+    /// Encodes the key as a link contains it: 43 characters of base64url.
     pub(super) fn text(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 }
 
-/// Encrypts a file of this media type.
+/// Encrypts a file. The JWE's header names the file's media type as `cty`.
 pub(super) fn encrypted(key: &LinkKey, media_type: &str, file: &[u8]) -> Result<String, Error> {
     let header = json!({"alg": "dir", "enc": "A256GCM", "zip": "DEF", "cty": media_type});
     let header = URL_SAFE_NO_PAD.encode(header.to_string());
@@ -97,7 +97,8 @@ mod tests {
             let mut changed = jwe.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            // A changed last character of a part may set unused bits, which is invalid base64.
+            // The file must not decrypt. AES-GCM detects a changed part. A change of a part's last character may also
+            // set unused bits, so that the base64 is invalid. A changed `.` joins two parts.
             let found = (changed.matches('.').count() == 4)
                 .then(|| decrypted(&key.text(), &changed))
                 .flatten();

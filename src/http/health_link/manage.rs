@@ -1,5 +1,5 @@
-//! `GET /rest/health-links` and `DELETE /rest/health-links/{id}`: list and revoke a patient's links. Their keys are
-//! not known here.
+//! `GET /rest/health-links` and `DELETE /rest/health-links/{id}`: list and revoke a patient's links. The server does
+//! not keep the links' keys. So the list has facts about each link, but not the link itself.
 
 use std::sync::Arc;
 

@@ -34,7 +34,8 @@ pub(super) async fn page(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    // On this redirect the browser keeps the fragment, and so the link.
+    // A request that switches the language gets a redirect. The browser keeps the URL's fragment on a redirect, and so
+    // the link.
     let address = format!("{}/health-link", service.base_path());
     if let Some(response) = language::switched(&service, query.as_deref(), &address, false) {
         return Ok(response);

@@ -26,7 +26,8 @@ impl Qr {
         self.0.size + 2 * QUIET
     }
 
-    /// Whether the module at this position is dark. Positions include the margin.
+    /// Whether the module at this position is dark. Positions count from the corner of the margin, whose modules are
+    /// light.
     fn is_dark(&self, x: usize, y: usize) -> bool {
         let inside = |at: usize| at.checked_sub(QUIET).filter(|at| *at < self.0.size);
         match (inside(x), inside(y)) {

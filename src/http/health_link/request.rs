@@ -54,7 +54,7 @@ impl Asked {
         };
         let label = text(&body, "label")?.map(|label| label.trim().to_owned());
         let label = label.filter(|label| !label.is_empty());
-        // The length is in UTF-16 code units, because recipients' programs count them.
+        // Count UTF-16 code units, because the programs of recipients count these.
         if label
             .as_ref()
             .is_some_and(|label| label.encode_utf16().count() > LONGEST_LABEL)
@@ -89,8 +89,8 @@ fn text(body: &Map<String, Value>, name: &str) -> Result<Option<String>, Error> 
     }
 }
 
-/// Whether the flags request a link whose own URL returns the file, without a manifest (flag `U`). An error if the
-/// flags and the passcode do not fit together.
+/// Returns `true` for flag `U`: GET of the link's URL returns the file itself, and there is no manifest. An error if a
+/// flag is unknown, or if the flag and the passcode do not fit together.
 fn flags(flag: Option<&str>, has_passcode: bool) -> Result<bool, Error> {
     let invalid = |problem: &str| Err(Error::Invalid(problem.to_owned()));
     match (flag.unwrap_or(""), has_passcode) {
@@ -107,7 +107,8 @@ fn flags(flag: Option<&str>, has_passcode: bool) -> Result<bool, Error> {
     }
 }
 
-/// Reads `exp`, in seconds since the Unix epoch. By default it is 30 days from now. At most it is a year from now.
+/// Reads `exp`, in seconds since the Unix epoch. Without it, the link expires 30 days from now. A time later than a
+/// year from now becomes a year from now. A time that has passed is an error.
 fn end(exp: Option<&Value>, now: i64) -> Result<i64, Error> {
     let longest = now.saturating_add(LONGEST_TIME);
     match exp {

@@ -21,11 +21,12 @@ use crate::http::service::Service;
 use crate::http::shape::no_store;
 
 const JSON: &str = "application/json";
-/// A recipient's name is cut to this number of characters.
+/// The maximum number of characters of a recipient's name. A longer name is cut.
 pub(super) const LONGEST_RECIPIENT: usize = 200;
 /// The maximum bytes of the passcode in a request. No link has a longer one.
 const LONGEST_PASSCODE: usize = 1_000;
-/// The maximum bytes of a file in the manifest, if the request has no `embeddedLengthMax`.
+/// The maximum bytes of a file that the manifest contains, if the request has no `embeddedLengthMax`. For a larger file
+/// the manifest has a URL.
 const EMBEDDED: usize = 1_024 * 1_024;
 /// The maximum bytes of a manifest request. No valid request is longer.
 const LONGEST_BODY: usize = 64 * 1_024;
@@ -68,7 +69,8 @@ pub(super) async fn direct(
 ) -> Result<Response, Refused> {
     service.throttle.charge_write(request.extensions())?;
     let asked = parameter(query.as_deref(), "recipient");
-    // Link checkers send HEAD. Such a request must not count as a use of the link.
+    // Programs that check links send HEAD. Such a request must not count as a use of the link, so it does not call
+    // `visit`.
     let is_head = request.method() == Method::HEAD;
     let work = move |service: &Service| -> Result<Response, Refused> {
         let link = service.store.health_links().at(&address)?;
@@ -170,8 +172,8 @@ impl Asked {
     }
 }
 
-/// Reads the recipient's name: one line without control characters, cut to its maximum length. An error if it is
-/// empty.
+/// Returns the recipient's name as one line without control characters, cut to its maximum length. An error if it is
+/// absent or empty.
 fn named(recipient: Option<String>) -> Result<String, Error> {
     let printed = |text: String| text.replace(|letter: char| letter.is_control() && !letter.is_whitespace(), "");
     let named = recipient.map(|text| printed(text).split_whitespace().collect::<Vec<_>>().join(" "));

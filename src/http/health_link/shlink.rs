@@ -35,7 +35,8 @@ pub(super) fn shlink(url: &str, key: &LinkKey, link: &HealthLink) -> Result<Stri
     Ok(format!("shlink:/{}", URL_SAFE_NO_PAD.encode(payload)))
 }
 
-/// Returns the URL of a link's manifest, or of its file with flag `U`. `address` is the random part.
+/// Returns the URL in a link's payload. It leads to the manifest, or with flag `U` to the file. `address` is the random
+/// part.
 pub(super) fn url(base_url: &str, address: &str) -> String {
     format!("{base_url}/health-links/{address}")
 }

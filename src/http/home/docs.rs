@@ -71,7 +71,7 @@ struct Parameter<'a> {
     required: bool,
     schema_type: String,
     about: &'a str,
-    /// The value with which the page's form begins. Empty for optional parameters.
+    /// The initial value of the parameter's field in the page's form. Empty for optional parameters.
     value: String,
 }
 
@@ -163,7 +163,7 @@ fn refusal<'a>(document: &'a Value, name: &'a str, response: &'a Value) -> (&'a 
 }
 
 impl<'a> Family<'a> {
-    /// Returns a group with those of its operations that match all words of the search.
+    /// Returns a group with the operations that match all words of the search (`sought`).
     fn of(family: &'a Value, document: &'a Value, sought: &[&str]) -> Family<'a> {
         let name = text(&family["name"]);
         let operations = members(&document["paths"]).flat_map(|(path, methods)| {
@@ -247,7 +247,7 @@ impl<'a> Parameter<'a> {
                 .map(text)
                 .find(|text| !text.is_empty())
                 .unwrap_or_default(),
-            // The form for trying the call begins without optional parameters.
+            // At first, the form that tries the call has values for required parameters only.
             value: if parameter["required"] == true {
                 value_of(path, parameter)
             } else {
@@ -277,8 +277,8 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Returns the credential that a caller needs, as text and for the sample call. Without `security` of its own, an
-/// operation needs an access token.
+/// Returns the credential that a caller needs, as text and for the sample call. An operation without `security` needs
+/// an access token. An operation with an empty `security` needs no credential.
 fn credential(security: &Value) -> (&'static str, Proof) {
     match security.as_array().map(Vec::as_slice) {
         None => ("access token", Proof::Token),

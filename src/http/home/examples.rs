@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::json::{members, strings, text};
 use crate::http::routes::resolved;
 
-/// The maximum depth of sample values. Schemas may contain themselves.
+/// The maximum depth of sample values. There must be one, because a schema may contain itself.
 const DEEP: usize = 6;
 /// How many members a sample object has if its schema requires none.
 const SHOWN: usize = 3;
@@ -68,7 +68,7 @@ pub(super) fn value_of(path: &str, parameter: &Value) -> String {
     match (text(&parameter["in"]), name) {
         ("path", "type") if path.starts_with("/fhir/Patient/") => "Observation".to_owned(),
         ("path", "type") => "Patient".to_owned(),
-        // The server replaces this wildcard by the id of the token's patient.
+        // The server replaces `$PATIENT_ID` by the id of the token's patient.
         ("path", "id") if path.starts_with("/fhir/Patient/") || path == "/fhir/{type}/{id}" => "$PATIENT_ID".to_owned(),
         ("path", name) => name.to_ascii_uppercase(),
         _ => match sample(&Value::Null, &parameter["schema"], name, 0) {
@@ -121,10 +121,10 @@ fn sent(document: &Value, operation: &Value) -> Option<(String, String)> {
     Some((media.to_owned(), body))
 }
 
-/// What a call returns.
+/// The form of a successful response, for the sample call.
 enum Answered {
     Json(String),
-    /// Bytes that a terminal cannot show.
+    /// Bytes that a terminal cannot show. So the `curl` command writes them to a file.
     File,
     Other,
 }

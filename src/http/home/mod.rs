@@ -1,5 +1,5 @@
-//! Pages for developers. `/` introduces the service. `/docs` shows the OpenAPI document with an example of each call.
-//! A script on it lets users try calls and search while they type.
+//! Pages for developers. `/` introduces the service. `/docs` shows the OpenAPI document with an example of each call. A
+//! script on `/docs` lets users try calls, and searches while they type.
 
 mod docs;
 mod examples;

@@ -1,4 +1,4 @@
-//! What both pages share: the style sheet, the script, and a Content-Security-Policy that allows nothing else.
+//! The style sheet, the script and the Content-Security-Policy of the pages `/` and `/docs`.
 
 use std::sync::LazyLock;
 
@@ -18,8 +18,8 @@ pub(super) const STYLE: &str = include_str!("../../../templates/home/style.css")
 /// The script. It is inlined into `/docs` unchanged, because the policy has its digest.
 pub(super) const SCRIPT: &str = include_str!("../../../templates/home/docs.js");
 
-/// The Content-Security-Policy. It allows the style and the script by their digests, requests and forms to this
-/// service, and its icon.
+/// The Content-Security-Policy. It allows the style sheet and the script by their digests. It also allows requests to
+/// this service, forms that are sent to it, and images from it, such as the icon.
 static POLICY: LazyLock<Option<HeaderValue>> = LazyLock::new(|| {
     let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
     let (style, script) = (digest(STYLE), digest(SCRIPT));

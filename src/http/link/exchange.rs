@@ -1,5 +1,5 @@
-//! `POST /link/exchange`: exchanges a public token of the link component, with the application's secret key, for
-//! tokens.
+//! `POST /link/exchange`: the application sends a public token of the link component and its secret key, and gets an
+//! access token and, for `MULTIPLE` usage, a refresh token.
 
 use std::sync::Arc;
 

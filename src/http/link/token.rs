@@ -1,4 +1,5 @@
-//! `POST /link/token`: the grants of `/oauth/token`. A refresh also fetches fresh records and reports their progress.
+//! `POST /link/token`: accepts the same grants as `/oauth/token`. A refresh also fetches fresh records, and its
+//! response has the progress of the sync.
 
 use std::sync::Arc;
 

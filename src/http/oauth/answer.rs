@@ -33,7 +33,7 @@ pub(in crate::http) struct TokenAnswer<'g> {
 }
 
 impl<'g> TokenAnswer<'g> {
-    /// Returns the response for a token that stands for the client itself.
+    /// Returns the response for an application token (grant `client_credentials`).
     pub(in crate::http) fn of_application(issued: &'g Issued) -> TokenAnswer<'g> {
         TokenAnswer {
             access_token: &issued.token,

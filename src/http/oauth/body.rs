@@ -1,5 +1,5 @@
-//! Reads the fields of a request to a token endpoint, from a form, as in OAuth, or from one JSON object with the same
-//! names.
+//! Reads the fields of a request to a token endpoint. The body is a form, as OAuth defines, or one JSON object with the
+//! same names.
 //!
 //! A repeated field is refused. An empty field and a JSON null count as absent (RFC 6749, section 3.2). Unknown
 //! fields are ignored.
@@ -111,7 +111,8 @@ fn place(error: &serde_json::Error) -> String {
     format!("line {}, column {}", error.line(), error.column())
 }
 
-/// The members of a JSON object in their order, with repeated names. A null member has the value `None`.
+/// The members of a JSON object in their order. A name may occur repeatedly, so that a repeated field can be refused. A
+/// null member has the value `None`.
 struct Pairs(Vec<(String, Option<Given>)>);
 
 impl<'de> Deserialize<'de> for Pairs {

@@ -104,7 +104,7 @@ impl From<consent::Error> for OAuthError {
     }
 }
 
-/// Unwraps errors that any route may have. Turns the others into [`Error::OAuth`].
+/// Unwraps [`OAuthError::Common`]. Turns any other error into [`Error::OAuth`].
 impl From<OAuthError> for Error {
     fn from(error: OAuthError) -> Error {
         match error {

@@ -15,7 +15,7 @@ const GRANT_TYPES: [&str; 3] = ["authorization_code", "refresh_token", "client_c
 const PAGES: [&str; 4] = ["client_uri", "logo_uri", "tos_uri", "policy_uri"];
 /// Optional strings that are stored and returned unchanged.
 const TEXTS: [&str; 2] = ["software_id", "software_version"];
-/// The maximum number of items in an array, such as redirect URIs or contacts.
+/// The maximum number of items in an array of the metadata, such as `redirect_uris` or `contacts`.
 const MAX_ITEMS: usize = 50;
 
 /// A client's registered metadata.

@@ -68,8 +68,8 @@ pub(super) async fn revoke(
     Ok(no_store(StatusCode::OK, &json!({"count": count}))?)
 }
 
-/// Waits until the records of these consents are erased from the lake, for at most `erasure_time` of the limits.
-/// After that the erasure continues in the background. The tokens are already invalid.
+/// Waits until the records of these consents are erased from the lake, but at most for `Limits::erasure_time`. If this
+/// time ends first, the erasure continues in the background. The tokens are already invalid.
 pub(in crate::http) async fn erased(service: &Arc<Service>, mut consents: Vec<String>) -> Result<(), Refused> {
     let waiting = async {
         while let Some(consent) = consents.last().cloned() {

@@ -33,7 +33,7 @@ pub(in crate::http) enum Grant {
         /// The refresh token.
         token: String,
     },
-    /// A token that stands for the client itself.
+    /// An application token, which stands for the client itself.
     Client,
 }
 
@@ -52,7 +52,7 @@ pub(in crate::http) enum GrantType {
 pub(in crate::http) enum Given {
     /// Tokens for a consent.
     Consent(Box<Granted>),
-    /// A token that stands for the client itself.
+    /// An application token, which stands for the client itself.
     Application(Issued),
 }
 
@@ -112,7 +112,7 @@ impl Grant {
     }
 }
 
-/// A token request that was read but not carried out.
+/// A token request that was read, but not carried out yet.
 pub(in crate::http) struct Asked {
     /// The client. A refresh may omit it, because the refresh token identifies the client.
     identity: Option<Identity>,
@@ -126,7 +126,8 @@ impl Asked {
     pub(in crate::http) async fn read(service: &Service, request: Request) -> Result<Asked, OAuthError> {
         let (parts, body) = request.into_parts();
         let fields = Fields::read(&parts.headers, body, &service.limits).await?;
-        // Check the grant type first: a request without one is malformed, whoever sent it.
+        // Check the grant type before the client: a request without a grant type gets `invalid_request`, even if it
+        // names no client.
         let grant_type = GrantType::of(&fields)?;
         let identity = Identity::of(&parts.headers, &fields)?;
         if identity.is_none() && grant_type != GrantType::Refresh {

@@ -8,8 +8,8 @@ use crate::consent::{ConsentState, Store};
 use crate::http::error::Error;
 use crate::lake::Scope;
 
-/// The position at which a list continues: the time and id of a page's last consent, and the state that filters the
-/// list.
+/// The position at which the next page of a list begins: after the consent that was created at `at` and has this `id`.
+/// `state` is the state that filters the list, `None` without a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) at: i64,
@@ -46,7 +46,8 @@ impl Cursor {
     }
 }
 
-/// Returns the name for which cursors are encrypted. It differs for each mode and application.
+/// Returns the purpose for which the store encrypts cursors. It differs for each mode and application, so a cursor of
+/// another application or mode cannot be decrypted.
 fn purpose(scope: &Scope) -> String {
     format!("consents/{}/{}", scope.mode.schema(), scope.application)
 }

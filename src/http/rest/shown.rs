@@ -21,7 +21,7 @@ pub(super) enum Extent {
         /// Whether the sync's progress has the number of stored resources.
         counted: bool,
     },
-    /// The consent without syncs, their issues and scopes.
+    /// The consent, with its authorizations without `sync`, `scope` and `syncIssues`.
     Summary,
 }
 
@@ -59,7 +59,8 @@ struct ShownAuthorization<'s> {
     sync: Option<Sync>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<Scopes<'s>>,
-    /// The issues of the newest sync: what it could not get. Absent if it got everything.
+    /// What the newest sync could not get, as issues. Absent if it got everything, if the records are gone, and in a
+    /// summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     sync_issues: Option<OperationOutcome>,
 }
@@ -109,7 +110,7 @@ impl<'s> ShownAuthorization<'s> {
     fn of(source: &'s Source, now: i64, sync: Option<Sync>) -> ShownAuthorization<'s> {
         let authorization = &source.authorization;
         let scope = sync.as_ref().and_then(|_| Scopes::of(source));
-        // Leave out the issues of records that are gone.
+        // If the records are gone, leave out the issues of their sync.
         let told = sync.as_ref().filter(|_| !authorization.is_over(now));
         let sync_issues = told.and_then(|_| issues(&source.missing));
         ShownAuthorization {
@@ -152,8 +153,9 @@ impl<'s> Scopes<'s> {
     }
 }
 
-/// Returns the scopes that the source rejected, for one requested scope that it did not grant. If it granted single
-/// types instead of all types (`patient/*.read`), these are the scopes of its other types.
+/// Returns what the source rejected of `scope`, a requested scope that it did not grant as a whole. If `scope` is for
+/// all types (`patient/*.read`) and the source granted some of its `types`, these are the scopes of its other types.
+/// Otherwise it is `scope` itself.
 fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
     let Some((context, access)) = scope.split_once("/*.") else {
         return vec![scope.to_owned()];

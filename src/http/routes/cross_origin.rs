@@ -1,5 +1,5 @@
-//! Lets scripts of any web page read a response (CORS, in the Fetch standard). This is for public routes: credentials
-//! are not permitted.
+//! Lets scripts of any web page read a response (CORS, in the Fetch standard). This is for public routes: requests with
+//! credentials are not permitted.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

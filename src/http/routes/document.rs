@@ -38,7 +38,7 @@ impl Document {
         }
     }
 
-    /// Returns the document as JSON. The base URL matters only at the first call.
+    /// Returns the document as JSON. The first call builds it for its `base_url`. Later calls return the same document.
     pub(in crate::http) fn value(&self, base_url: &str) -> &Value {
         &self.of(base_url).value
     }

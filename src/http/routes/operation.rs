@@ -115,7 +115,8 @@ impl Operation {
         self
     }
 
-    /// Returns the operation as JSON. `path` gives its path parameters and the form of its errors.
+    /// Returns the operation as JSON. `path` is the route's path: it contains the names of the path parameters, and
+    /// decides the format of errors. `family` becomes the operation's tag.
     pub(super) fn at(&self, path: &str, family: &str) -> Value {
         let mut parameters: Vec<Value> = names(path).map(in_path).collect();
         parameters.extend(self.parameters.iter().cloned());

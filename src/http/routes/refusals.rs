@@ -10,8 +10,8 @@ use crate::http::error::{Error, Raised};
 use crate::http::fhir::negotiate::FHIR_JSON;
 use crate::http::oauth;
 
-/// The format of an error's body. It depends only on the path, so errors that occur before a handler runs, and
-/// unknown paths, have it, too.
+/// The format of an error's body. It depends only on the path. So it is known for unknown paths, too, and for errors
+/// that occur before a handler runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Refusals {
     /// An OperationOutcome.
@@ -44,7 +44,7 @@ impl Refusals {
             return response;
         };
         let (mut head, _) = response.into_parts();
-        // This is the length of the body that is being replaced.
+        // This header has the length of the old body, which is replaced here.
         head.headers.remove(CONTENT_LENGTH);
         let mut rendered = self.answer(&error);
         rendered.headers_mut().extend(head.headers);

@@ -20,7 +20,8 @@ pub(in crate::http) struct Route {
     for_scripts: bool,
 }
 
-/// The paths of routes that the middleware `frame` treats differently.
+/// The paths for which the middleware `frame` has special rules: `open` for routes that need no credential,
+/// `for_scripts` for routes that scripts of any web page may read.
 pub(in crate::http) struct Paths {
     open: FxHashSet<&'static str>,
     for_scripts: FxHashSet<&'static str>,
@@ -51,7 +52,8 @@ impl Paths {
 
 impl Route {
     /// Creates a route without methods. If a part of the path begins with `$`, the route is also served with `%24` in
-    /// its place. Paths are matched as they are sent, and clients may encode this character.
+    /// the place of `$`. Clients may encode this character, and the router does not decode paths before it matches
+    /// them.
     pub(in crate::http) fn at(path: &'static str) -> Route {
         Route {
             path,
@@ -111,7 +113,7 @@ impl Route {
         self
     }
 
-    /// Sets the handler for all other methods, if the general error for unsupported methods would say too little.
+    /// Sets the handler for all other methods. Without it, requests with such a method get a general error.
     pub(in crate::http) fn otherwise<H, T>(mut self, handler: H) -> Route
     where
         H: Handler<T, Arc<Service>>,

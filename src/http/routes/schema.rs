@@ -44,14 +44,14 @@ pub(in crate::http) fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &
 /// The member of a schema that holds the schema's name.
 const NAME: &str = "title";
 
-/// Moves the named schemas from a part of the document to `taken`, and leaves references to them.
+/// Moves the named schemas from a part of the document to `taken`. Puts a `$ref` in the place of each.
 pub(super) fn take_named(value: &mut Value, taken: &mut Map<String, Value>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| take_named(item, taken)),
         Value::Object(members) => {
             members.values_mut().for_each(|member| take_named(member, taken));
-            // In an object's properties, this member may be a property with this name. Its value is then a schema,
-            // not a string.
+            // Only a string is a schema's name. In `properties`, this member may be a property that is called `title`:
+            // its value is then a schema.
             if let Some(Value::String(name)) = members.get(NAME).cloned() {
                 members.remove(NAME);
                 let schema = std::mem::replace(value, json!({"$ref": format!("#/components/schemas/{name}")}));

@@ -50,8 +50,8 @@ struct Turn {
 /// Why a request's body ends before it is complete.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::http) enum Broken {
-    /// There are too many concurrent requests or too many bytes of incomplete bodies, or the connection was closed
-    /// for another one.
+    /// There are too many concurrent requests or too many bytes of incomplete bodies, or the server closed the
+    /// connection to make room for another one.
     #[error("too much is being asked at once")]
     Busy,
     /// The client did not send the whole body.
@@ -166,8 +166,8 @@ impl Arriving {
         admission.arriving.fetch_add(bytes, Ordering::Relaxed) + bytes <= admission.max_arriving
     }
 
-    /// Takes a turn again, if the request gave it back. Returns whether the request may be answered: the connection
-    /// still has its place, and a turn was free.
+    /// Takes a turn again, if the request gave it back. Returns whether the request may be answered: the server has not
+    /// closed the connection for another one, and a turn was free.
     fn goes_on(&mut self) -> bool {
         if !std::mem::take(&mut self.waits) {
             return true;

@@ -19,17 +19,18 @@ const ZSTD_WINDOW_LOG: u32 = 23;
 /// A supported content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum Coding {
-    /// RFC 8878. Preferred if a client accepts both equally, because it needs less time and yields fewer bytes.
+    /// zstd (RFC 8878). Preferred if a client accepts zstd and gzip equally, because zstd needs less time and yields
+    /// fewer bytes.
     Zstd,
-    /// RFC 1952.
+    /// gzip (RFC 1952).
     Gzip,
 }
 
-/// The codings that request bodies may have. A response that refuses another coding lists them (RFC 9110, section
-/// 12.5.3).
+/// The codings that request bodies may have. A response that refuses another coding lists them in `Accept-Encoding`
+/// (RFC 9110, section 12.5.3).
 pub(in crate::http) const SPOKEN: HeaderValue = HeaderValue::from_static("zstd, gzip");
 
-/// How a client accepts a response.
+/// The codings in which a client accepts a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Taken {
     /// The supported coding that the client prefers. `None` if it accepts none of them, or prefers a response without

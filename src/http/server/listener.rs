@@ -63,7 +63,7 @@ pub async fn serve(
     }
     drop(listener);
     refreshing.abort();
-    // Sending fails if no connection is open.
+    // Sending fails only if there is no receiver. `stopped` is one, and it still exists.
     let _ = stopping.send(true);
     match tokio::time::timeout(limits.grace, places.emptied()).await {
         Ok(()) => Ok(()),
@@ -115,7 +115,7 @@ async fn converse(
             Ok::<_, Infallible>(response.map(|body| Answer::new(body, seat.clone())))
         }
     });
-    // If this fails, responses only arrive later.
+    // If this fails, nothing is lost: responses only arrive later.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Stream::new(stream, seat.clone(), limits.write_time));
     let connection = http1::Builder::new()
@@ -142,7 +142,7 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-/// Loads the commits of other processes to the lake and the store, once in each interval.
+/// Loads the commits that other processes have made to the lake and the store, once in each interval of `REFRESH`.
 async fn refresh(service: Arc<Service>) {
     let mut ticks = tokio::time::interval(REFRESH);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -1,12 +1,13 @@
 //! The places of a server's connections. If all are taken and another client connects, one of the connections is
 //! closed.
 //!
-//! A connection is not closed while the server answers its request. All other connections wait for their client. Of
-//! these, the server closes the one that comes first by this order:
+//! A connection is not closed while the server answers its request. All other connections wait for their client. The
+//! server closes the waiting connection that comes first in this order:
 //!
 //! 1. Its address has more connections than its share. The address with the most connections comes first.
 //! 2. It has waited for at least a second.
-//! 3. It is between two requests; then it waits for a head, for a body, for its client to read the response.
+//! 3. It is between two requests. After these come connections that wait for a request's head, then for a request's
+//!    body, then for the client to read the response.
 //! 4. Its address has the most connections.
 //! 5. It has waited longest.
 //!
@@ -29,8 +30,8 @@ const SPARED: u64 = 1_000;
 /// The maximum number of connections that are closed at once is the number of all places divided by this, but at least
 /// one.
 const BATCH: usize = 64;
-/// The low bits of a seat's `state` hold the activity. The higher bits hold when it began, in milliseconds since the
-/// server started.
+/// The number of low bits of a seat's `state` that hold the activity. The higher bits hold the time at which the
+/// activity began, in milliseconds since the server started.
 const ACTIVITY_BITS: u32 = 3;
 
 /// The places of a server's connections.
@@ -137,8 +138,8 @@ impl Places {
         }
     }
 
-    /// Closes connections that wait for their client, if there are any. Frees file descriptors when the system has
-    /// run out of them.
+    /// Closes connections that wait for their client, if there are any. The server calls this when the system has run
+    /// out of file descriptors, because closing connections frees some.
     pub(in crate::http) fn evict(&self) {
         let mut taken = self.locked();
         self.evict_from(&mut taken, self.now());
@@ -182,9 +183,9 @@ impl Places {
         })
     }
 
-    /// Closes connections that wait for their client, at least one. Returns `false` if no connection waits. Closes
-    /// several at once if possible: it searches all places, and this is too slow to do for every new connection of a
-    /// flood.
+    /// Closes connections that wait for their client, at least one. Returns `false` if no connection waits. Closes up
+    /// to `max / BATCH` connections at once, because a call searches all places: this is too slow for every new
+    /// connection of a flood.
     fn evict_from(&self, taken: &mut Taken, now: u64) -> bool {
         let batch = (self.max / BATCH).max(1);
         loop {
@@ -313,7 +314,8 @@ impl Seat {
         self.evicted.notified().await;
     }
 
-    /// Returns the state, the activity, and when it began. `None` if the connection does not wait for its client.
+    /// Returns the state, the activity, and the time at which the activity began. `None` if the connection does not
+    /// wait for its client.
     fn waiting(&self) -> Option<(u64, Activity, u64)> {
         let unread = self.unread.load(Ordering::Acquire);
         let state = self.state.load(Ordering::Acquire);
@@ -360,14 +362,15 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// Takes a place whose connection has had this activity for this many milliseconds.
+    /// Takes a place. Its connection has had this `activity` for `waited` milliseconds.
     fn place(places: &Arc<Places>, last: u8, activity: Activity, waited: u64) -> ConnectionSlot {
         let place = places.try_take(address(last)).unwrap();
         place.seat.state.store(activity.since(NOW - waited), Ordering::Release);
         place
     }
 
-    /// Closes the next connection. Returns its index.
+    /// Closes the connection that comes next in the order. Returns its index in `held`, or `None` if none can be
+    /// closed.
     fn next(places: &Places, held: &[ConnectionSlot]) -> Option<usize> {
         let gone = |place: &ConnectionSlot| Activity::of(place.seat.state.load(Ordering::Acquire)) == Activity::Evicted;
         let before: Vec<bool> = held.iter().map(gone).collect();
@@ -386,7 +389,7 @@ mod tests {
             place(&places, 3, Activity::Head, 3_000),
             place(&places, 4, Activity::Head, 4_000),
             place(&places, 5, Activity::Idle, 2_000),
-            // These have waited for less than a second.
+            // The next two have waited for less than a second.
             place(&places, 6, Activity::Idle, 999),
             place(&places, 7, Activity::Head, 10),
         ];

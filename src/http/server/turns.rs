@@ -1,8 +1,8 @@
 //! Limits how much expensive work (views, operations on all of a patient's records) runs at once, in total and per
 //! credential. By default a credential may use half of the places.
 //!
-//! A credential's work is *first work* if no other first work of this credential runs. All other work is *further
-//! work*. First work has separate places, so it does not wait for the further work of other credentials.
+//! A credential has at most one *first work* at a time: the work that it begins while it has none. All its other work
+//! is *further work*. First work has separate places, so it does not wait for the further work of other credentials.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,16 +49,19 @@ struct Member {
     share: Arc<Share>,
 }
 
-/// Exists while a credential's first work runs. After it was dropped, the credential's next work is first work again.
+/// Exists while a credential's first work runs. After this is dropped, the next work of the credential is first work
+/// again.
 struct First(Arc<Share>);
 
 impl Turns {
-    /// Creates this many places for further work. One credential may use half of them, but at least one.
+    /// Creates `places` places for further work, and `FIRST_FOR_EACH` times as many for first work. One credential may
+    /// use half of `places`, but at least one, its first work included.
     pub(in crate::http) fn new(places: usize) -> Turns {
         Turns::with_share(places, (places / 2).max(1))
     }
 
-    /// Creates this many places for further work. One credential may use `each` at once, its first work included.
+    /// Creates `places` places for further work, and `FIRST_FOR_EACH` times as many for first work. One credential may
+    /// use `each` places at once, its first work included.
     pub(in crate::http) fn with_share(places: usize, each: usize) -> Turns {
         Turns(Arc::new(Places {
             first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),

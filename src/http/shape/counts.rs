@@ -14,7 +14,7 @@ use crate::lake::{Lake, Scope, Snapshot};
 /// The number of resources of each type, in the order of the types' names.
 pub(in crate::http) type ByType = BTreeMap<&'static str, u64>;
 
-/// The types that always appear, if need be with 0.
+/// The types that the counts always contain: with 0 if there are no resources of the type.
 const LISTED: [&str; 23] = [
     "AllergyIntolerance",
     "CarePlan",

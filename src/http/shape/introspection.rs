@@ -53,7 +53,7 @@ pub(in crate::http) fn introspection(
         "sync": sync(service, full_consent, None, true)?,
         "timeUntilMaxAuth": max_auth(primary.map_or(MaxAuth::Unsupported, |source| source.max_auth(now))),
     });
-    // The patient had the records erased. The token itself stays valid.
+    // If the patient had the records erased, say when. The token itself stays valid.
     if let Some(at) = consent.expunged_at {
         answer["expungedAt"] = at.into();
     }

@@ -31,7 +31,7 @@ pub(in crate::http) struct Throttle {
     addresses: Option<Buckets<IpAddr>>,
     /// The buckets for requests without a credential that add rows to the store.
     writes: Option<Buckets<IpAddr>>,
-    /// The buckets for begun flows, and for steps of a flow that add rows to the store.
+    /// The buckets for new flows, and for steps of a flow that add rows to the store.
     flows: Option<Buckets<IpAddr>>,
 }
 
@@ -96,7 +96,7 @@ impl Throttle {
         charged_for(self.writes.as_ref(), extensions).map_err(Error::Throttled)
     }
 
-    /// Charges the request's address for a flow, or for a step of a flow, that adds rows to the store.
+    /// Charges the request's address for a new flow, or for a step of a flow that adds rows to the store.
     pub(in crate::http) fn charge_flow(&self, extensions: &Extensions) -> Result<(), Allowance> {
         charged_for(self.flows.as_ref(), extensions)
     }

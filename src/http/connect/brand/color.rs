@@ -56,8 +56,8 @@ impl Color {
         Color(parts)
     }
 
-    /// Returns the nearest colour that has enough contrast to both backgrounds. Mixes in white or `INK`, each time 5 %
-    /// more, until the contrast is enough.
+    /// Returns the nearest colour that has enough contrast to both backgrounds in `behind`. Mixes white or `INK` into
+    /// the colour, each time 5 % more, until the contrast is enough.
     fn readable(self, behind: [Color; 2]) -> Color {
         let toward = if behind[0].luminance() > 0.18 { INK } else { WHITE };
         let steps = (0..=20).map(|step| self.mixed(toward, f64::from(step) / 20.0));
@@ -82,11 +82,11 @@ impl fmt::Display for Color {
     }
 }
 
-/// The colours that the pages use for a brand's colour, in light and in dark mode.
+/// The colours of the pages that are computed from a brand's colour, in light and in dark mode.
 pub(super) struct Palette {
     /// For each mode: the accent, the colour of text on it, and a soft background for text in the accent colour.
     tones: [[Color; 3]; 2],
-    /// Whether the brand's colour is used unchanged in light mode.
+    /// Whether the accent in light mode is the brand's own colour, because its contrast is enough.
     pub(super) kept: bool,
 }
 

@@ -78,8 +78,8 @@ pub struct Branding {
 }
 
 impl Branding {
-    /// Reads the brand from `branding.toml` in a folder. A colour without enough contrast is changed, and a warning
-    /// is logged.
+    /// Reads the brand from `branding.toml` in a folder. If the brand's colour has too little contrast, logs a warning
+    /// and uses a darker or lighter one.
     pub fn from_folder(folder: &Path) -> Result<Branding, BrandingError> {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).map_err(|source| BrandingError::Unreadable {

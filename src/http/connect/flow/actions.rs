@@ -34,9 +34,9 @@ use crate::lake::Mode;
 /// The maximum number of characters in a name that the patient enters.
 const LONGEST: usize = 200;
 
-/// Defines a form's handler. The handler reads the form and takes the step. If an error occurs, it shows a page about
-/// the error. If the macro gets a third name, the form counts against the rate limit of the client's address, because
-/// such a form adds rows to the store.
+/// Defines a form's handler. The handler reads the form and calls `$work`, which takes the step. If an error occurs, it
+/// shows a page about the error. If the macro gets the name `$charge`, the form counts against the rate limit of the
+/// client's address, because such a form adds rows to the store.
 macro_rules! action {
     ($(#[$doc:meta])* $name:ident, $work:ident $(, $charge:ident)?) => {
         $(#[$doc])*
@@ -90,7 +90,8 @@ action!(/// `POST /connect/stay`: extends the session.
 action!(/// `POST /connect/drop`: leaves the flow and disconnects the connected sources.
     give_up, dropped);
 
-/// Does nothing: reading the form has already extended the session. The browser stays on its page.
+/// Handles `stay`. Reading the form has already extended the session, so there is nothing to do. The browser stays on
+/// its page.
 async fn stayed(_: &Arc<Service>, _: Visit, _: Parameters) -> Result<Response, Error> {
     Ok((StatusCode::NO_CONTENT, [(CACHE_CONTROL, "no-store")]).into_response())
 }
@@ -117,13 +118,13 @@ async fn chosen(service: &Arc<Service>, visit: Visit, form: Parameters) -> Resul
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// Whether the patient is on the page of connected sources and tries again to connect this endpoint, which failed.
+/// Whether the patient, on the page of connected sources, tries again to connect an endpoint that has failed.
 fn tries_again(flow: &Flow, endpoint: &str) -> bool {
     let failed = flow.errored().any(|one| one.endpoint == endpoint);
     flow.progress.step == Step::Hub && flow.request.way != Way::Choose && failed && may_choose(flow)
 }
 
-/// Whether this endpoint can be chosen in this mode.
+/// Whether a patient can choose this endpoint in this mode.
 fn is_offered(endpoint: &Endpoint, mode: Mode) -> bool {
     endpoint.mode == mode && endpoint.status != EndpointStatus::Unavailable
 }
@@ -167,20 +168,21 @@ async fn travel(
     }
 }
 
-/// Continues the flow in a window that the frame opens, because a frame never goes to a source itself.
+/// Goes to a step in which the frame opens a window. The flow continues in this window, because a frame never goes to a
+/// source itself.
 async fn beside(service: &Arc<Service>, visit: &Visit, step: Step) -> Result<Response, Error> {
     let key = visit.key();
     let taken = stored(service, move |service| service.store.flows().go_beside(key, step));
     stepped(service, taken.await?.map(|()| to_session(service)))
 }
 
-/// `POST /connect/window`: opens the window beside a frame. The window does not have the frame's cookies, so a ticket
-/// in the form names the session. The response sets a cookie for the window.
+/// `POST /connect/window`: shows the source or identity provider in the window that a frame has opened. The window does
+/// not have the frame's cookies, so a ticket in the form names the session. The response sets a cookie for the window.
 pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let t = language::of(&service, &parts.headers);
-    // Another site may get a ticket from its own session. It must not use this ticket to send its visitors to a source.
-    // So refuse a form that another site's page sent.
+    // The operator of another site may get a ticket from a session of their own. They must not use this ticket to send
+    // visitors of their site to a source. So refuse a form that another site's page sent.
     if !is_from_own_page(&parts.headers, &service.base_url) {
         return notice::stale_window(&service, t);
     }
@@ -198,8 +200,8 @@ pub(in crate::http::connect) async fn window(State(service): State<Arc<Service>>
     }
 }
 
-/// Whether a page of the service's own origin sent the form, by the header `Sec-Fetch-Site`, or without it by
-/// `Origin`. `false` if both are missing.
+/// Whether a page of the service's own origin sent the form. The header `Sec-Fetch-Site` decides this. If it is
+/// missing, the header `Origin` decides. `false` if both are missing.
 fn is_from_own_page(headers: &HeaderMap, base_url: &str) -> bool {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     match said("sec-fetch-site") {
@@ -338,7 +340,7 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
     stepped(service, taken.map(|()| to_session(service)))
 }
 
-/// Returns the form's fields that are wrong or missing, in the order of the form.
+/// Returns the form's fields that are wrong or missing, each with a message, in the order of the form.
 fn wrong(t: &'static Texts, details: &Details, born: Option<NoBirthDate>) -> Vec<Wrong> {
     let mut wrong = Vec::new();
     let mut name = |field, value: &str, missing| {

@@ -1,4 +1,4 @@
-//! Reads a date of birth as people type it: in three fields, or as a whole in one of them.
+//! Reads a date of birth as people type it: the parts in three fields, or the whole date in one field.
 
 use chrono::{Datelike, NaiveDate};
 
@@ -16,7 +16,7 @@ pub(in crate::http::connect) enum NoBirthDate {
     TooOld,
 }
 
-/// A part of a date. Each language has its own order of them.
+/// A part of a date. Each language has its own order of the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Part {
     Day,
@@ -24,7 +24,8 @@ pub(in crate::http::connect) enum Part {
     Year,
 }
 
-/// Parses the order of a language's dates, such as `month day year`. Without a valid order: year, month, day.
+/// Parses the order of the parts in a language's dates, such as `month day year`. If the text is not a valid order,
+/// returns year, month, day.
 pub(in crate::http::connect) fn order(text: &str) -> [Part; 3] {
     let parts: Vec<Part> = text
         .split_whitespace()
@@ -41,9 +42,9 @@ pub(in crate::http::connect) fn order(text: &str) -> [Part; 3] {
     }
 }
 
-/// Reads the fields for day, month and year. `whole` is an optional fourth field, for a date as a whole. A patient
-/// may also type or paste a whole date into any one field: with the year first, with the month's name, or in the
-/// language's order.
+/// Reads the fields for day, month and year, or a whole date in one field. `whole` is an optional fourth field for a
+/// whole date. A patient may also type or paste a whole date into any other field. A whole date has the year first, the
+/// month's name, or the language's order.
 pub(in crate::http::connect) fn read(
     [day, month, year]: [&str; 3],
     whole: &str,
@@ -91,7 +92,7 @@ fn western(text: &str) -> String {
 }
 
 fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
-    // Split into words, without fillers, as in "31 de diciembre de 1980" and "December 31st, 1980".
+    // Split into words, without words such as "de" in "31 de diciembre de 1980".
     let words = text.split(|letter: char| !letter.is_alphanumeric());
     let words: Vec<&str> = words
         .filter(|word| !word.is_empty() && !is_filler(word, months))
@@ -114,7 +115,7 @@ fn as_whole(text: &str, order: [Part; 3], months: &str) -> Option<NaiveDate> {
     match (named(one), named(two)) {
         (true, false) => dated(three, one, two, months),
         (false, true) => dated(three, two, one, months),
-        // Try the language's order first, then the other order of day and month. So 31/12 is a date in every language.
+        // Try the language's order first, then exchange day and month. So 31/12 is a date in every language.
         _ if day_first => dated(three, two, one, months).or_else(|| dated(three, one, two, months)),
         _ => dated(three, one, two, months).or_else(|| dated(three, two, one, months)),
     }
@@ -138,7 +139,7 @@ fn dated(year: &str, month_said: &str, day: &str, months: &str) -> Option<NaiveD
     NaiveDate::from_ymd_opt(year, month(month_said, months)?, day)
 }
 
-/// Returns the month with this number or name. Three or more letters of the name suffice.
+/// Returns the month with this number or name. The first three letters of the name are enough.
 fn month(said: &str, months: &str) -> Option<u32> {
     if said.bytes().all(|byte| byte.is_ascii_digit()) {
         return (said.len() <= 2).then(|| said.parse().ok())?;

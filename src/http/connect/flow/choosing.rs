@@ -12,8 +12,9 @@ pub(in crate::http::connect) fn is_choosing(flow: &Flow) -> bool {
     step && may_choose(flow)
 }
 
-/// Whether the patient may choose organizations in this flow at all. They may not if the application named the only
-/// one. A patient who must prove their identity may choose only after that.
+/// Whether the patient may choose organizations in this flow at all. If a patient may have only one organization
+/// (`Way::Choose`), they may not choose if the application already named it. A patient who must prove their identity
+/// may choose only after that.
 pub(super) fn may_choose(flow: &Flow) -> bool {
     match flow.request.way {
         Way::Choose => flow.request.endpoint.is_none(),

@@ -37,7 +37,8 @@ pub(in crate::http::connect) async fn authorize(
     by_redirect(service, sent, query, Door::Oauth).await
 }
 
-/// Answers `GET /link/auth`, where SMART clients begin a flow. They need not send an identifier of the user.
+/// Answers `GET /link/auth`, where SMART clients begin a flow. Unlike applications at `/oauth/authorize`, they need not
+/// send their own id of the user (`svc_external_id`).
 pub(in crate::http::connect) async fn link_auth(
     State(service): State<Arc<Service>>,
     method: Method,
@@ -104,7 +105,7 @@ pub(in crate::http::connect) async fn link_start(
     }
 }
 
-/// The method, headers and extensions of a request. Its parameters are read separately.
+/// The parts of a request that [`by_redirect`] needs, except for its query.
 struct Sent {
     method: Method,
     headers: HeaderMap,
@@ -192,7 +193,7 @@ fn in_language(service: &Service, response: Response, asked: Option<&'static Tex
     }
 }
 
-/// Returns the client of an active publishable key, and its application.
+/// Returns the client with this publishable key, and its application. `None` if the key is unknown or no longer active.
 async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Application)>, Error> {
     let id = id.to_owned();
     let found = stored(service, move |service| {
@@ -205,7 +206,8 @@ async fn known(service: &Arc<Service>, id: &str) -> Result<Option<(Client, Appli
     found.await?.map_err(Error::internal)
 }
 
-/// Resumes this browser's open session, if a request with the same parameters began it.
+/// Resumes this browser's session if the flow is not over and a request with the same parameters began it. `None` if
+/// there is no such session.
 async fn resumed(service: &Arc<Service>, headers: &HeaderMap, wanted: &FlowRequest) -> Option<Response> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);

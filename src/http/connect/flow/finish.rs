@@ -48,8 +48,8 @@ pub(in crate::http::connect) async fn finish(
     }
 }
 
-/// Cancels a flow that cannot be finished. If the store cannot cancel it either, returns the flow nevertheless, so that
-/// the application gets an error. The session then ends by timeout.
+/// Cancels a flow that cannot be finished. If the store cannot cancel it either, returns the flow without a change, so
+/// that the application gets an error. The session then ends by timeout.
 fn given_up(service: &Service, key: SessionKey) -> Result<Flow, FlowError> {
     match service.store.flows().cancel(key) {
         Err(FlowError::Store(error)) => {

@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// Runs the work in a task, and waits for the task for at most the limit `interim`. Returns the result of the work, or
-/// `None` if the work is still running then.
+/// Runs the work in a task, and waits for the task for at most the limit `interim`. Returns the result of the work.
+/// `None` if the work is still running after this time.
 pub(in crate::http::connect) async fn await_interim<T: Send + 'static>(
     service: &Arc<Service>,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,

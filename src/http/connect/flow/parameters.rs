@@ -7,8 +7,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The decoded names and values in their order. A parameter without a value counts as missing (RFC 6749, section
-/// 3.1).
+/// The decoded names and values, in the order in which the client sent them. A parameter without a value counts as
+/// missing (RFC 6749, section 3.1).
 pub(in crate::http::connect) struct Parameters(Vec<(String, String)>);
 
 /// The error for a parameter that occurs more than once, which RFC 6749 forbids.
@@ -26,7 +26,8 @@ impl Parameters {
         )
     }
 
-    /// Returns the value of a parameter that may occur at most once. `None` if it is missing.
+    /// Returns the value of a parameter that may occur at most once. `None` if it is missing. An error if it is
+    /// repeated.
     pub(in crate::http::connect) fn one<'p>(&'p self, name: &str) -> Result<Option<&'p str>, Repeated> {
         let mut values = self
             .0

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use url::{Host, Url};
 
-/// Whether `given` is the registered URI. The strings must be equal. Only a loopback address may have another port,
-/// because native applications choose a free port when they start (RFC 8252, section 7.3).
+/// Whether `given` counts as the registered URI. The strings must be equal. Only the port of a loopback address may
+/// differ, because native applications choose a free port when they start (RFC 8252, section 7.3).
 pub(in crate::http::connect) fn is_registered(registered: &str, given: &str) -> bool {
     if registered == given {
         return true;
@@ -32,7 +32,7 @@ fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && address.is_loopback()
 }
 
-/// Adds parameters to the URI's query. The rest of the URI stays as registered.
+/// Adds parameters to the query of a redirect URI. All other parts of the URI stay as they are registered.
 pub(in crate::http::connect) fn with_query(uri: &str, pairs: &[(&str, &str)]) -> String {
     let mut added = form_urlencoded::Serializer::new(String::new());
     added.extend_pairs(pairs);
@@ -45,8 +45,8 @@ pub(in crate::http::connect) fn with_query(uri: &str, pairs: &[(&str, &str)]) ->
     format!("{uri}{joint}{}", added.finish())
 }
 
-/// Returns the source expression that allows this URI in a Content-Security-Policy: its origin, or its scheme if it
-/// has no origin. `None` if the URI is invalid or its host would change the policy.
+/// Returns the expression that allows this URI in a Content-Security-Policy: its origin, or its scheme if it has no
+/// origin. `None` if the URI is invalid, or if its host has characters that would change the policy.
 pub(in crate::http::connect) fn policy_source(uri: &str) -> Option<String> {
     let url = Url::parse(uri).ok()?;
     match url.origin() {

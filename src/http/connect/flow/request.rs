@@ -6,9 +6,9 @@ use chrono::NaiveDate;
 use super::parameters::Parameters;
 use crate::consent::{Display, Door, FlowRequest, Hints, Holder, Way};
 
-/// The maximum bytes of a value that is stored.
+/// The maximum number of bytes of a parameter that is stored.
 const LONGEST: usize = 1_024;
-/// The maximum bytes of `state`, which is returned in a URL. Proxies on the way may refuse longer URLs.
+/// The maximum number of bytes of `state`. It is returned in a URL, and proxies may refuse longer URLs.
 const LONGEST_STATE: usize = 4_096;
 /// The number of characters of a SHA-256 digest in base64url without padding.
 const CHALLENGE: usize = 43;
@@ -57,8 +57,8 @@ pub(in crate::http::connect) struct Invalid {
     pub(in crate::http::connect) description: String,
 }
 
-/// Why an error cannot be sent to the application: the client, the redirect URI or the origin in the request is not
-/// known.
+/// Why a request is refused on a page of the service, and not by an error that is sent to the application: the client,
+/// the redirect URI or the origin in the request is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http::connect) enum Untrusted {
     /// `client_id` or `publishable_key` is missing, repeated or unknown.
@@ -110,8 +110,8 @@ pub(in crate::http::connect) fn key_and_origin(parameters: &Parameters) -> Resul
     Ok((key, origin))
 }
 
-/// Reads the origin and the channel from a request of the link component. `None` if no message can be sent to them.
-/// Both may be forged, so a message to them only says that the request is refused.
+/// Reads the origin and the channel of the page that contains the link component. `None` if one is missing or invalid,
+/// so that no message can be sent to the page. Both may be forged, so a message only says that the request is refused.
 pub(in crate::http::connect) fn claimed_holder(parameters: &Parameters) -> Option<(&str, &str)> {
     let origin = parameters.sole("origin").filter(|origin| is_origin(origin))?;
     let channel = parameters.sole("channel").filter(|channel| is_channel(channel))?;
@@ -119,7 +119,7 @@ pub(in crate::http::connect) fn claimed_holder(parameters: &Parameters) -> Optio
 }
 
 /// Whether the string is an origin as browsers write it. It becomes part of a Content-Security-Policy, so hosts with
-/// other characters are refused.
+/// special characters are refused.
 fn is_origin(text: &str) -> bool {
     let letters = |byte: u8| byte.is_ascii_alphanumeric() || b".-:/[]".contains(&byte);
     let url = url::Url::parse(text).ok().filter(|_| text.bytes().all(letters));
@@ -273,8 +273,8 @@ fn challenge(parameters: &Parameters) -> Result<String, Invalid> {
     Ok(challenge.to_owned())
 }
 
-/// Reads the scopes. Returns whether they include `offline_access`. An error if `launch/patient` is missing. Unknown
-/// scopes are ignored.
+/// Reads the scopes and returns whether they include `offline_access`. An error if `launch/patient` is missing. All
+/// other scopes are ignored.
 fn scope(parameters: &Parameters) -> Result<bool, Invalid> {
     let scope = parameters.sole("scope").ok_or_else(|| missing("scope"))?;
     let mut scopes = scope.split_ascii_whitespace();
@@ -284,8 +284,8 @@ fn scope(parameters: &Parameters) -> Result<bool, Invalid> {
     Ok(scopes.any(|scope| scope == "offline_access"))
 }
 
-/// Reads how the patient finds sources: the way, the endpoint that the application requests, and hints about the
-/// patient.
+/// Reads how the patient finds sources. Returns the way, the endpoint that the application requests, and hints about
+/// the patient.
 fn way(parameters: &Parameters) -> Result<(Way, Option<String>, Hints), Invalid> {
     let identity = flag(parameters, "svc_ial2_mode")?;
     let search = flag(parameters, "svc_search_mode")?;

@@ -21,8 +21,8 @@ pub(super) struct Bundle {
 impl Bundle {
     pub(super) fn new(tag: LanguageIdentifier, resource: FluentResource) -> Bundle {
         let mut messages = FluentBundle::new_concurrent(vec![tag.clone()]);
-        // Fluent would put directional isolates around every value, which disturbs copied text and screen readers.
-        // `isolated` adds them only where they are needed.
+        // By default, Fluent puts directional isolates (invisible control characters) around every value. They disturb
+        // copied text and screen readers. So `isolated` adds them only where they are needed.
         messages.set_use_isolating(false);
         messages.set_formatter(Some(number));
         messages.add_resource_overriding(resource);
@@ -61,8 +61,8 @@ impl Bundle {
         )
     }
 
-    /// Puts directional isolates around a value whose direction differs from the language's. Without isolates the value
-    /// would reorder the words around it.
+    /// Puts directional isolates around a value whose writing direction differs from that of the language. Without
+    /// isolates, the value would change the order of the words around it.
     fn isolated<'t>(&self, value: &'t str) -> Cow<'t, str> {
         let turns = if self.is_right_to_left() {
             value
@@ -109,7 +109,7 @@ fn number(value: &FluentValue<'_>, known: &IntlLangMemoizer) -> Option<String> {
     let FluentValue::Number(number) = value else {
         return None;
     };
-    // The pages show only counts, which are whole numbers.
+    // Drop the fraction: the pages show only counts, which are whole numbers.
     let count = number.value.is_finite().then_some(number.value as i64)?;
     let written = known.with_try_get::<Written, _, _>((), |Written(locale)| {
         let digits = DecimalFormatter::try_new(locale.into(), DecimalFormatterOptions::default()).ok()?;

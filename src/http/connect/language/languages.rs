@@ -18,7 +18,7 @@ static BUILTIN: LazyLock<[&'static Texts; 2]> = LazyLock::new(|| {
 
 /// The source of the link component's script, with its texts in the built-in languages.
 const LINK: &str = include_str!("../../../../templates/connect/link/link.js");
-/// The script's code before and after its texts.
+/// The code directly before and directly after the texts in `LINK`.
 const LINK_TEXTS: [&str; 2] = ["  const texts = ", ";\n"];
 
 /// The languages of a server's pages.
@@ -85,7 +85,7 @@ impl Languages {
         &self.link
     }
 
-    /// Finds the language with this tag, or with its nearest parent tag.
+    /// Finds the language with this tag. If there is none, tries the parent tags, the nearest one first.
     pub(super) fn find(&self, tag: &str) -> Option<&'static Texts> {
         let named = |wanted: &str| self.all.iter().find(|texts| texts.lang.eq_ignore_ascii_case(wanted));
         let mut wanted = tag;
@@ -99,10 +99,11 @@ impl Languages {
     }
 }
 
-/// Returns the link component's script with these texts, a JavaScript object with a member for each language.
+/// Returns the link component's script with other texts. `words` is a JavaScript object that has a member for each
+/// language.
 fn with_words(words: &str) -> String {
     let [before, behind] = LINK_TEXTS;
-    // A test checks that the script contains this code, so the code is always found.
+    // A test checks that `LINK` contains the code in `LINK_TEXTS`, so this code is always found.
     let Some((head, rest)) = LINK.split_once(before) else {
         return LINK.to_owned();
     };
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_link_component_of_the_package_has_the_words_of_the_program() {
-        // The npm package contains the file itself. A server without additional languages must serve the same bytes.
+        // The npm package contains the file `link.js`. A server without additional languages must serve the same bytes.
         let languages = Languages::default();
         assert_eq!(languages.link(), LINK);
         for texts in languages.all() {

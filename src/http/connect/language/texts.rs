@@ -477,8 +477,8 @@ impl Texts {
             .0
     }
 
-    /// Formats all texts of the language itself with sample values. Returns the problems that Fluent reports, by the
-    /// text's key.
+    /// Formats all texts that the language has itself, with sample values. Skips texts that are shown in English
+    /// because the language lacks them. Returns the problems that Fluent reports, with the keys of the texts.
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         for (key, names) in Texts::KEYS.iter().filter(|(key, _)| self.bundle.has(key)) {
@@ -503,7 +503,7 @@ fn filler(name: &str, number: usize) -> Value<'static> {
 
 #[cfg(test)]
 impl Texts {
-    /// Whether the language itself has this text.
+    /// Whether the language itself has this text. If not, pages show the text in English.
     pub(super) fn says(&self, key: &str) -> bool {
         self.bundle.has(key)
     }
@@ -542,7 +542,8 @@ mod tests {
 
     #[test]
     fn templates_have_no_words_of_their_own() {
-        // Text in a template could not be translated. It belongs in a language file.
+        // A template must not contain a text of its own, because such a text cannot be translated. Texts belong in the
+        // language files.
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/connect");
         let code = regex::Regex::new(r"(?s)\{\{.*?\}\}|\{%.*?%\}").unwrap();
         let spoken = regex::Regex::new(r#"(?s)\s(?:alt|title|placeholder|aria-label)="([^"]*)""#).unwrap();

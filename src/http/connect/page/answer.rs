@@ -15,7 +15,7 @@ use crate::http::error::Error;
 
 const PERMISSIONS_POLICY: HeaderName = HeaderName::from_static("permissions-policy");
 
-/// What a page is allowed in addition to the defaults.
+/// What the headers of a page allow in addition to the defaults.
 #[derive(Clone, Debug, Default)]
 pub(in crate::http::connect) struct Policy {
     /// The CSP source expressions (origins or schemes) to which the page's forms may lead, besides this service and
@@ -28,8 +28,8 @@ pub(in crate::http::connect) struct Policy {
 impl Policy {
     /// Allows the page's forms to lead to this URL.
     pub(in crate::http::connect) fn leads_to(mut self, address: &str) -> Policy {
-        // All `https:` URLs are allowed anyway, because sources and applications redirect to URLs that are not known
-        // here.
+        // The policy allows all `https:` URLs, because sources and applications redirect to URLs that are not known
+        // here. So add only other URLs.
         if let Some(source) = policy_source(address).filter(|source| !source.starts_with("https://")) {
             self.leads.push(source);
         }

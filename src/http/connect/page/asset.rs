@@ -88,8 +88,8 @@ async fn logo(service: &Arc<Service>, of: LogoOf, id: String, headers: &HeaderMa
     Ok(picture(headers, &logo))
 }
 
-/// Serves an image that the operator, an application or an organization supplied. An SVG may contain scripts, and the
-/// policy prevents them from running.
+/// Serves an image that the operator, an application or an organization supplied. An SVG may contain scripts. The
+/// header `Content-Security-Policy` prevents the browser from running them.
 fn picture(headers: &HeaderMap, logo: &Logo) -> Response {
     let mut response = file(headers, &logo.media, &logo.bytes, "same-origin", "public, max-age=300");
     let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");

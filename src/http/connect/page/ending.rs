@@ -57,8 +57,8 @@ impl Denial {
         }
     }
 
-    /// Returns the error code whose page explains the denial. `None` if the patient cancelled or has no records,
-    /// because the patient knows that already.
+    /// Returns the error code whose page explains the denial to the patient. `None` if the patient cancelled or has no
+    /// records, because the patient knows that already.
     fn code(self) -> Option<&'static str> {
         match self {
             Denial::Cancelled | Denial::NoRecords => None,
@@ -150,7 +150,7 @@ pub(in crate::http::connect) fn not_begun(service: &Arc<Service>, uri: &str, sta
 }
 
 /// Redirects to the application with an error. The caller has verified the redirect URI. `code` is the error code of
-/// a page about the error, for `error_uri`.
+/// the page to which `error_uri` leads. Without a code, the redirect has no `error_uri`.
 pub(in crate::http::connect) fn refused(
     service: &Service,
     uri: &str,
@@ -184,7 +184,8 @@ fn message<'a>(
     })
 }
 
-/// Renders the flow's last page, which sends the message to the link component. `good`: records are shared.
+/// Renders the flow's last page. The page sends `message` to the link component, if there is one. `good`: records are
+/// shared.
 #[allow(clippy::too_many_arguments)]
 fn last(
     service: &Arc<Service>,

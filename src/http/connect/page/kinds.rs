@@ -16,10 +16,10 @@ const ALONG: [&str; 8] = [
     "RelatedPerson",
 ];
 
-/// A kind of records, in the page's words, and its resource types.
+/// The name of a kind of records on the page, and the resource types of this kind.
 type Kind = (&'static str, &'static [&'static str]);
 
-/// Returns the kinds of records under each heading of the page.
+/// Returns the headings of the page, each with its kinds of records.
 fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
     [
         (t.share_person, vec![(t.share_person_more, &["Patient"])]),
@@ -62,8 +62,9 @@ fn kinds(t: &Texts) -> [(&'static str, Vec<Kind>); 4] {
     ]
 }
 
-/// Returns the kinds of records that a source with these resource types shares. If `types` is empty, the source's types
-/// are unknown, and all kinds are returned.
+/// Returns the kinds of records that a source with these resource types shares. Types that are neither in a kind nor in
+/// `ALONG` are under a heading of their own. If `types` is empty, the source's types are unknown, and all kinds are
+/// returned.
 pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIterator<Item = &'a str>) -> What {
     let types: Vec<&str> = types.into_iter().collect();
     let kinds = kinds(t);
@@ -99,7 +100,8 @@ pub(in crate::http::connect) fn what<'a>(t: &'static Texts, types: impl IntoIter
     }
 }
 
-/// Returns those resource types of a source that a grant covers. A scope that names no types covers all.
+/// Returns the resource types in `types` that a grant with this scope covers. If the scope names no types, it covers
+/// all.
 pub(in crate::http::connect) fn granted<'a>(types: &'a [String], scope: &str) -> Vec<&'a str> {
     let named: Vec<&str> = scope
         .split_whitespace()
@@ -139,7 +141,7 @@ mod tests {
             ]
         );
         assert_eq!(told(&["NutritionOrder"]), [("More", text("other records about you"))]);
-        // A source without a list of types may have any type.
+        // A source without a list of types may have any type. So all four headings are shown.
         assert_eq!(told(&[]).len(), 4);
     }
 

@@ -23,7 +23,8 @@ pub(in crate::http::connect) fn noted(service: &Service, flow: &Flow, response: 
     with_cookie(response, cookie::set(service, LEFT, &flow.key.text(), framed))
 }
 
-/// Returns the page for a browser without an open session.
+/// Returns the page for a browser without an open session. If a cookie has the key of a known session, the page says
+/// how this session ended.
 pub(in crate::http::connect) async fn answer(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -41,7 +42,7 @@ pub(in crate::http::connect) async fn answer(
         Ok::<_, crate::consent::Error>(None)
     });
     match found.await {
-        // If the store fails here, the general page is shown.
+        // If the store fails, show the page that does not mention an application.
         Ok(Ok(Some((flow, application)))) => over(service, t, &flow, &application),
         _ => notice::over(service, t),
     }
@@ -63,7 +64,8 @@ fn over(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Ap
     notice::ended(service, t, flow, application, title, texts, back)
 }
 
-/// Returns the origin of the application's redirect URI. `None` for a URI with a custom scheme.
+/// Returns the origin of the application's redirect URI as a link. `None` if there is no such URI, or if its scheme is
+/// neither `http` nor `https`.
 fn home(flow: &Flow) -> Option<String> {
     let uri = url::Url::parse(flow.request.redirect_uri.as_deref()?).ok()?;
     let origin = uri.origin();

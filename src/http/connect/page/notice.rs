@@ -40,8 +40,8 @@ pub(in crate::http::connect) fn ended(
     };
     let said = Said {
         onward,
-        // In another site's frame, a browser drops the cookies of a page without a session. A language switch would not
-        // work there, so show none.
+        // In a frame, show no language switch, because it would not work: without a session it sets a cookie that the
+        // browser does not accept in another site's frame.
         switch: (!matches!(flow.request.display, Display::Frame)).then(|| session(service)),
         ..Said::plain(title, texts)
     };
@@ -79,8 +79,8 @@ pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static 
     notice(service, t, StatusCode::OK, said)
 }
 
-/// Shows that there is no page at the requested URL. The page does not contain this URL, because the link of its
-/// language switch is relative.
+/// Shows that there is no page at the requested URL. The page does not repeat this URL. Its language switch needs no
+/// URL, because the link of the switch is relative.
 pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Texts) -> Response {
     let said = Said {
         switch: Some(String::new()),
@@ -91,8 +91,8 @@ pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Text
 }
 
 /// Shows that too many flows come from one address. Pages of the origins in `framed_by` may frame this page. `holder`
-/// is the origin and the channel of a link component that is starting, which gets a message. `here` is the URL that
-/// shows the page again, if the browser may repeat the request.
+/// is the origin and the channel of a link component that is starting. The page sends a message to this link component.
+/// `here` is the URL that shows the page again. It is `None` if the browser must not repeat the request.
 pub(in crate::http::connect) fn busy(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -127,8 +127,9 @@ pub(in crate::http::connect) fn broken(service: &Arc<Service>, t: &'static Texts
     because(notice(service, t, StatusCode::INTERNAL_SERVER_ERROR, said), &error)
 }
 
-/// Shows why a request cannot begin a flow, if its application cannot be told. The language switch leads to a URL of
-/// its own, because it must not repeat the request.
+/// Shows why a request cannot begin a flow. No redirect tells the application, because the client, its redirect URI or
+/// its origin is not verified. The language switch leads to a URL that only shows this page, because the switch must
+/// not repeat the request.
 pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Texts, why: Untrusted) -> Response {
     let (text, detail) = match why {
         Untrusted::Client => (
@@ -154,8 +155,8 @@ pub(in crate::http::connect) fn untrusted(service: &Arc<Service>, t: &'static Te
     notice(service, t, StatusCode::BAD_REQUEST, said)
 }
 
-/// Shows that the key or the origin of a link component is not known. In a frame, the page is blank and only sends
-/// the reason to the page that holds the component, because an unknown page must not show a page of the service in a
+/// Shows that the key or the origin of a link component is not known. In a frame, the page is blank. It only sends the
+/// reason to the page that contains the component, because an unknown page must not show a page of the service in a
 /// frame.
 pub(in crate::http::connect) fn link_untrusted(
     service: &Arc<Service>,
@@ -200,7 +201,8 @@ pub(in crate::http::connect) fn link_untrusted(
     }
 }
 
-/// Returns the URL of the session's page. Without a session, that page says so, and still switches the language.
+/// Returns the URL of the session's page. Without a session, the page at this URL says so. Its language switch works in
+/// both cases.
 fn session(service: &Service) -> String {
     format!("{}/connect", service.base_path())
 }

@@ -33,7 +33,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::Mode;
 
-/// The maximum number of organizations on the page.
+/// The maximum number of organizations that a search shows.
 const SHOWN: usize = 50;
 /// The maximum number of characters of a search text.
 const LONGEST_QUERY: usize = 200;
@@ -55,8 +55,8 @@ pub(in crate::http::connect) async fn page_of_session(
     if let Some(response) = language::switched(&service, query.as_deref(), &address, visit.is_framed()) {
         return response;
     }
-    // If the patient connects only one source, its grant ends the flow. If the grant came while the patient saw the
-    // waiting page, end the flow here.
+    // If the patient connects only one source, the flow ends as soon as the source grants access. If the grant came
+    // while the patient saw the waiting page, end the flow here.
     let alone = visit.flow.request.way == Way::Choose && !visit.is_framed();
     if alone && visit.flow.progress.step == Step::Hub && visit.flow.authorized().next().is_some() {
         let finished = finish(&service, t, visit.key()).await;
@@ -73,7 +73,7 @@ pub(in crate::http::connect) async fn page_of_session(
 }
 
 /// Answers `GET /connect/find`, the page of organizations. It has a URL of its own, so that the browser's back button
-/// leads to it until a source is connected.
+/// leads to it as long as no source is connected.
 pub(in crate::http::connect) async fn find_page(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,
@@ -99,7 +99,8 @@ pub(in crate::http::connect) async fn organizations(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    // This is no page, so it cannot show how a session ended.
+    // The response is only a part of a page, so it cannot show how a session ended. Without an open session, return a
+    // status.
     let Some(visit) = present(&service, &headers).await else {
         return StatusCode::GONE.into_response();
     };
@@ -135,7 +136,7 @@ fn sought(query: Option<String>) -> String {
         .collect()
 }
 
-/// Builds the parts that all pages of a session share. `at` is the number of the current step in [`StepMark::all`].
+/// Builds the data that all pages of a session share. `at` is the number of the current step in [`StepMark::all`].
 fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: usize) -> Shell<'a> {
     let request = &visit.flow.request;
     Shell {
@@ -179,7 +180,7 @@ fn view_of(step: &Step) -> &'static str {
     }
 }
 
-/// Returns the number of the step in which the patient is at a source.
+/// Returns the number of the step during which the patient is at a source. The numbers are those of [`StepMark::all`].
 fn there(visit: &Visit) -> usize {
     match visit.flow.request.way {
         Way::Choose => 2,
@@ -204,7 +205,8 @@ async fn step_page(service: &Arc<Service>, visit: &Visit) -> Result<Response, Er
     match &visit.flow.progress.step {
         Step::Choose => choose(service, visit, "").await,
         Step::Share { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
-        // If the patient comes back without a callback of the source, the same page lets them go to the source again.
+        // The patient has left for the source. If they come back without its callback, this page lets them go there
+        // again.
         Step::Away { endpoint } => share(service, visit, &source(service, endpoint).await?).await,
         Step::Window { endpoint, provider } => match (endpoint, provider) {
             (Some(endpoint), _) => {
@@ -236,16 +238,16 @@ async fn choose(service: &Arc<Service>, visit: &Visit, query: &str) -> Result<Re
     let details = finds_by_details(service, visit).await?;
     let at = if visit.flow.request.way == Way::Identity { 1 } else { 0 };
     let mut s = shell(service, visit, visit.texts.choose_title, at);
-    // The patient may come here by the back button, and then the session may be at another step. So set the name of
-    // this page.
+    // The patient may come here by the back button while the session is at another step. `shell` has set the name of
+    // that step's page. So set the name of this page.
     s.told.iter_mut().for_each(|told| told.view = "choose");
     Ok(page(StatusCode::OK, &Choose { s, found, details }, &policy(visit)))
 }
 
 async fn find(service: &Arc<Service>, visit: &Visit, query: String) -> Result<Found, Error> {
     let (mode, text) = (visit.flow.consent.mode, query.clone());
-    // A record locator can connect endpoints without a sign-in page, but it needs the patient's details. So find these
-    // endpoints only if the flow can search by details.
+    // A record locator can connect endpoints without a sign-in page, but it needs the patient's details. So include
+    // endpoints of these types only if the flow can search by details.
     let types = if finds_by_details(service, visit).await? {
         AuthorizationType::ALL
     } else {
@@ -308,7 +310,7 @@ async fn share(service: &Arc<Service>, visit: &Visit, endpoint: &Endpoint) -> Re
     Ok(page(StatusCode::OK, &template, &toward(policy(visit), endpoint)))
 }
 
-/// Allows the page's forms to lead to the source, too.
+/// Allows the page's forms to lead to the source, in addition to what the policy allows already.
 fn toward(policy: Policy, endpoint: &Endpoint) -> Policy {
     let configured = endpoint.configuration.as_deref();
     let configured = configured.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
@@ -370,8 +372,8 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
             duration: duration(t, &visit.application.name, one.usage),
         })
     });
-    // Do not list a place that failed first and was connected later. A located place that is still being connected
-    // counts as failed here.
+    // The places that a record locator found and that are still being connected. The page lists them as failed. It does
+    // not list a place that failed first and was connected later.
     let unanswered = flow.authorizations.iter().filter(|one| {
         let located = matches!(
             one.authorization_type,
@@ -394,8 +396,8 @@ async fn hub(service: &Arc<Service>, visit: &Visit) -> Result<Response, Error> {
         name: display_name(endpoint),
         again: !alone && endpoint.authorization_type.signs_in() && endpoint.status != EndpointStatus::Unavailable,
     };
-    // The number of the current step. A patient who wanted one source only has to share it. Other patients connect
-    // sources, or share the connected ones.
+    // The title and the number of the current step. If the patient wanted only one source, the last step is left: to
+    // share it. Other patients connect sources, or share the connected ones.
     let (title, at) = if alone {
         (t.hub_title_alone, 3)
     } else if has_some {
@@ -523,7 +525,8 @@ async fn identity(
 }
 
 /// Shows the form for a search by the patient's details, with its errors above the fields. `typed` is the day, month
-/// and year as the patient typed them, if they are not an accepted date.
+/// and year as the patient typed them, if they are not an accepted date. `down`: an earlier search got no usable
+/// answer.
 pub(in crate::http::connect) async fn details(
     service: &Arc<Service>,
     visit: &Visit,
@@ -588,8 +591,8 @@ pub(in crate::http::connect) async fn places(
         endpoint: place.endpoint.clone(),
         name: place.name.clone(),
         connected: flow.has(&place.endpoint),
-        // For a verified patient, all places are preselected. For others, only the organization that they chose
-        // before, because they know their places themselves.
+        // For a verified patient, all places are preselected. Other patients know their places themselves. For them,
+        // only the organization that they chose before the search is preselected.
         chosen: (flow.progress.verified.is_some() || flow.progress.sought.as_ref() == Some(&place.endpoint))
             && !nothing,
     });
@@ -616,8 +619,8 @@ pub(in crate::http::connect) async fn places(
     Ok(page(status, &template, &policy(visit)))
 }
 
-/// Describes how long the found places share records: in one sentence if the time is the same for all of them, or else
-/// in one sentence for ongoing and one for one-time access.
+/// Describes how long the found places share records. Returns one sentence if this is the same for all places. If not,
+/// returns one sentence for the places with ongoing access, and one for those with one-time access.
 fn durations(visit: &Visit, endpoints: &[Endpoint]) -> Vec<Lasting> {
     let (t, flow) = (visit.texts, &visit.flow);
     let authorization_type = located::type_of(flow);

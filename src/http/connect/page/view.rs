@@ -33,12 +33,12 @@ pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) ends: Option<Ends>,
     /// The languages to which the page can be switched. `None` if it cannot.
     pub(in crate::http::connect) languages: Option<Switch<'a>>,
-    /// The page with the link component. It gets a message with the name of the current page.
+    /// The page with the link component, to which this page sends its name. `None` if there is no link component.
     pub(in crate::http::connect) told: Option<Told<'a>>,
 }
 
-/// Where the link component is, and the name of the current page. The message contains neither a source nor a person,
-/// because nothing is shared yet.
+/// The message that tells the link component the name of the current page, and where the component is. The message
+/// contains neither a source nor a person, because nothing is shared yet.
 pub(in crate::http::connect) struct Told<'a> {
     pub(in crate::http::connect) origin: &'a str,
     pub(in crate::http::connect) channel: &'a str,
@@ -71,7 +71,8 @@ impl<'a> Shell<'a> {
         self.brand.name.as_deref().unwrap_or(self.t.service)
     }
 
-    /// Returns the text about the use of the records: one before anything is connected, and one after.
+    /// Returns the text about the use of the records. There is one text for pages where cancelling leads back to
+    /// connected sources (`to_hub`), and one for all others.
     fn promise(&self) -> String {
         let text = if self.to_hub {
             self.t.promise_shared
@@ -91,7 +92,7 @@ pub(in crate::http::connect) struct Ends {
 }
 
 impl Ends {
-    /// Returns when a session ends that was active at `now` and times out `seconds` later.
+    /// Returns when a session ends. The session was active at `now`, and times out `seconds` later.
     pub(in crate::http::connect) fn after(now: i64, seconds: i64) -> Ends {
         let time = DateTime::from_timestamp(now + seconds, 0).unwrap_or_default();
         Ends {
@@ -127,9 +128,9 @@ pub(in crate::http::connect) struct StepMark {
 }
 
 impl StepMark {
-    /// Returns the steps of a flow. `current` is the number of the current one. If the application chose the
-    /// endpoint, there is no step for choosing. With one source the grant ends the flow, so there is no step for
-    /// sharing, except in a frame: there the patient shares after the grant.
+    /// Returns the steps of a flow. `current` is the number of the current step. If the application chose the endpoint,
+    /// there is no step for choosing. If the patient connects only one source, its grant ends the flow, so there is no
+    /// step for sharing. A frame is the exception: there the patient shares after the grant.
     pub(in crate::http::connect) fn all(t: &'static Texts, request: &FlowRequest, current: usize) -> Vec<StepMark> {
         let all: &[&'static str] = match request.way {
             Way::Choose => &[t.step_find, t.step_review, t.step_sign_in, t.step_share],
@@ -451,7 +452,8 @@ pub(in crate::http::connect) struct Facilities<'a> {
     pub(in crate::http::connect) app: &'a str,
     pub(in crate::http::connect) places: Vec<PlaceView>,
     pub(in crate::http::connect) what: What,
-    /// The sentence that the organization which the patient chose was not found.
+    /// A sentence for a patient who chose an organization before the search: it was not found. `None` if it was found,
+    /// or if the patient chose none.
     pub(in crate::http::connect) missing: Option<String>,
     /// How long the places share records.
     pub(in crate::http::connect) durations: Vec<Lasting>,

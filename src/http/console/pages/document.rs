@@ -1,5 +1,6 @@
-//! Shows the documents of a patient's records that applications can request: all records in pages, the summary, and
-//! the PDF. The first two are shown as HTML, and can be downloaded as the JSON that applications get.
+//! Shows a patient's records as the documents that an application can request: all records in pages, the summary, and
+//! the PDF. All records and the summary are shown as HTML. The operator can also download them as the JSON that
+//! applications get.
 
 use std::sync::Arc;
 
@@ -117,8 +118,8 @@ pub(in crate::http::console) async fn show(
         match document {
             Document::Everything if !as_json => {
                 let bundle = bundle(answer).await?;
-                // The engine always links to the first page. So only the links `previous` and `next` tell that there
-                // are several pages.
+                // The engine always links to the first page. So the Bundle is the only page if it has neither a link
+                // `previous` nor a link `next`.
                 let is_alone = bundle["link"]
                     .as_array()
                     .into_iter()
@@ -175,7 +176,8 @@ fn summarized<'a>(frame: &'a Frame, id: &'a str, bundle: &Value) -> Summary<'a> 
     }
 }
 
-/// Marks a JSON document as a download. The response with a PDF is marked already.
+/// Marks a JSON document as a download, and adds the headers of private responses. The response with a PDF is marked as
+/// a download already.
 fn downloaded(mut answer: Response, document: Document, id: &str) -> Response {
     let name = document.name();
     if document != Document::Pdf

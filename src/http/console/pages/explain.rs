@@ -101,7 +101,8 @@ async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &s
     Ok(tree)
 }
 
-/// Renders the members or items of a value as an HTML list. Leaves out empty ones.
+/// Renders the members or items of a value as an HTML list. Leaves out empty members and items. `name` is the name of
+/// the value.
 fn branch(value: &Value, name: &str, html: &mut String) {
     html.push_str("<ul>");
     match value {

@@ -71,7 +71,7 @@ pub(in crate::http::console) async fn show(
         let expression = fields.filled("expression").unwrap_or_default();
         let (mut trial, mut refusal) = (None, None);
         if !name.is_empty() && !expression.is_empty() {
-            // Log only the name of an existing type. Any other text may contain a record.
+            // Log `name` only if it is the name of a type. Any other text may be a part of a patient's record.
             if resource_type(name).is_ok() {
                 operator
                     .looks(&service, "fhirpath", &place, (None, name.to_owned()))
@@ -140,7 +140,8 @@ fn compiled(service: &Service, type_id: TypeId, expression: &str) -> Result<(Pro
     typed(expression, type_id, &options).map_err(|error| Error::Invalid(error.to_string()))
 }
 
-/// Lets the program read all elements below a result that is not primitive, because the page shows the whole result.
+/// Returns the columns that the program reads below its results of this type: all (`*`) if the type is not primitive,
+/// because the page shows the whole result. `None` means the default of `CompileOptions`.
 fn whole(type_id: TypeId) -> Option<Vec<&'static str>> {
     (!matches!(facts().get(type_id).kind, Kind::Primitive(_))).then(|| vec!["*"])
 }

@@ -51,7 +51,8 @@ struct Part {
 }
 
 impl Part {
-    /// Cuts a page out of a list. `rows` begin with the first row of the list and may end after the page.
+    /// Cuts a page out of a list. `rows` begin with the first row of the list. They may go on after the last row of the
+    /// page.
     fn cut(path: &'static str, number: usize, mut rows: Vec<Vec<Cell>>) -> (Part, Vec<Vec<Cell>>) {
         let skipped = (number - 1) * SHOWN;
         rows.drain(..skipped.min(rows.len()));
@@ -90,7 +91,7 @@ struct Receipt<'a> {
     claims: String,
 }
 
-/// A cell of a list, and its link.
+/// A cell of a list, and the URL to which it links.
 struct Cell {
     text: String,
     link: Option<String>,
@@ -134,7 +135,7 @@ pub(in crate::http::console) async fn show(
         let root = frame.root.clone();
         let reading = service.blocking(move |service| match list {
             List::Slow => Ok(slow(service)),
-            // Read one row more than the page shows, to know whether there is another page.
+            // Read one row more than the list has up to the end of this page, to know whether there is another page.
             list => list.rows(&service.store, &root, (number * SHOWN + 1) as u32),
         });
         let (part, rows) = Part::cut(path, number, reading.await?.map_err(Error::internal)?);
@@ -240,8 +241,8 @@ impl List {
         }
     }
 
-    /// Returns the first `wanted` rows of the list. For a list that the store only reads completely, it may return
-    /// more.
+    /// Returns the first `wanted` rows of the list. Returns all rows of some lists, because the store can only read
+    /// these lists completely. The slow requests are not in the store, so this returns no rows for them.
     fn rows(self, store: &Store, root: &str, wanted: u32) -> Result<Vec<Vec<Cell>>, StoreError> {
         let filter = ConsentFilter {
             limit: wanted,

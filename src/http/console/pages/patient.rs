@@ -34,7 +34,7 @@ struct Page<'a> {
     total: String,
     types: Vec<Type>,
     timeline: Vec<Event>,
-    /// The number of events that are left out.
+    /// The number of events that are not shown, because the timeline has too many.
     left: usize,
 }
 
@@ -130,7 +130,7 @@ fn gathered(service: &Service, record: &Record, id: &str) -> (Value, Vec<(Type, 
             name,
             count: words::number(of_type.rows.len() as u64),
             query: parameter.map(|parameter| {
-                // `subject` may refer to several types, so the value needs the type.
+                // `subject` may refer to several types, so its value must contain the type.
                 let of = if parameter == "subject" { "Patient/" } else { "" };
                 super::table::encoded(&format!("{parameter}={of}{id}&_count=50"))
             }),

@@ -157,7 +157,7 @@ async fn versions(service: &Arc<Service>, place: &Tenant, type_id: TypeId, id: &
         let snapshots = service.lake.growth(SNAPSHOTS).map_err(Error::internal)?;
         for size in snapshots {
             let snapshot = match service.lake.snapshot_at(size.snapshot) {
-                // The snapshot was released after `growth` had listed it.
+                // The snapshot was released after `growth` had listed it. So skip it.
                 Err(LakeError::SnapshotGone(_)) => continue,
                 found => found.map_err(Error::internal)?,
             };

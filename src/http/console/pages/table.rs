@@ -151,7 +151,7 @@ pub(in crate::http::console) async fn looks(
     place: &Tenant,
     (type_id, query): (TypeId, &str),
 ) -> Result<(), Error> {
-    // An invalid query finds nothing, so log it as if it had no parameters.
+    // An invalid query shows no resources. So if the query is invalid, log the entry as if there were no parameters.
     let parameters = raw::parse_checked(query).unwrap_or_default();
     let binding = {
         let (service, scope) = (service.clone(), place.scope());

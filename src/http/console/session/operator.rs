@@ -18,7 +18,7 @@ use crate::http::service::Service;
 
 /// The header in which a browser says whether a request comes from the same site.
 pub(super) const SITE: &str = "sec-fetch-site";
-/// The CSRF tokens of the console's forms.
+/// Creates and checks the CSRF tokens of the console's forms.
 const FORMS: Csrf = Csrf("console form");
 
 /// The operator who sent the request.
@@ -53,8 +53,8 @@ struct Continue<'a> {
 }
 
 /// Answers a GET without the session's cookie. Redirects to sign-in, which then leads to the requested page. But if the
-/// request comes from another site's page, the browser may have a session and withhold the cookie. Then shows a page
-/// with a link to the requested page. The browser sends the cookie when it follows this link.
+/// request comes from another site's page, the browser may have a session and withhold the cookie. In this case, shows
+/// a page with a link to the requested page. The browser sends the cookie when it follows this link.
 fn led_on(service: &Service, parts: &Parts) -> Response {
     let next = next::of(service, &parts.uri);
     let is_foreign = parts.headers.get(SITE).is_some_and(|site| site == "cross-site");

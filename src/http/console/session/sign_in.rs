@@ -52,8 +52,8 @@ fn form(service: &Service, token: &str, next: Option<String>, is_refused: bool, 
     response
 }
 
-/// Answers GET: shows the sign-in form. The URL may contain a token. The token is used up only when the form is sent,
-/// not by programs that check links.
+/// Answers GET: shows the sign-in form. The URL may contain a token. Only sending the form uses up the token, because
+/// programs that check links may open the URL, too.
 pub(in crate::http::console) async fn show(
     State(service): State<Arc<Service>>,
     RawQuery(query): RawQuery,

@@ -89,7 +89,8 @@ impl Plot<'_> {
             .replace(INK_TEXT, "currentColor"))
     }
 
-    /// Returns the height of the plot. Each bar needs a line.
+    /// Returns the height of the plot. A plot with bars grows with their number, because each bar needs a line of its
+    /// own.
     fn height(&self) -> u32 {
         match &self.points {
             Points::Bars(bars) => 80 + 24 * bars.len().max(2) as u32,

@@ -42,8 +42,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Fetches the documents in `named` that the lake does not have. Leaves out documents that the source does not
-    /// serve with this authorization or by a signed URL.
+    /// Fetches the documents in `named` that the lake does not have. Leaves out a document if its URL is neither at the
+    /// authorization's source nor signed.
     pub(super) async fn fetch(
         &self,
         service: &Arc<Service>,

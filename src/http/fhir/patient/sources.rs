@@ -24,16 +24,16 @@ pub(super) struct Chosen {
 }
 
 /// Returns the requested sources, each with its scopes. `only` is the id of an authorization: if it is given, only the
-/// source of this authorization is returned. Records that no consent covers have one source: that of their Patient's
-/// tag.
+/// source of this authorization is returned. If no consent covers the records, returns one source: that of the endpoint
+/// in their Patient's tag.
 pub(super) fn chosen(
     service: &Service,
     access: &Access,
     named: &Named,
     only: Option<&str>,
 ) -> Result<Vec<Chosen>, Error> {
-    // For an application token, use the consent that covers the Patient. If the request also names an authorization,
-    // use no consent: the request fails below.
+    // For an application token, use the consent that covers the Patient. But if the request also names an
+    // authorization, use no consent, so that the request fails below.
     let full_consent = match (access.patients(), only, named.patients.as_slice()) {
         (Some(_), ..) => service.store.consents().full(&access.subject),
         (None, None, [patient]) => {
@@ -114,8 +114,8 @@ fn of_consent(source: &consent::Source) -> Source {
     shown
 }
 
-/// Returns the scope of the requested Patient's own rows. An application's scope is too wide: it also has other
-/// people's Binaries, and a record may refer to them.
+/// Returns the scope of the requested Patient's own rows. An application's scope is too wide for reading documents: it
+/// also has other people's Binaries, and a record may refer to them.
 fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     let Scope {
         application,
@@ -134,8 +134,7 @@ fn own(service: &Service, named: &Named) -> Result<Arc<Scope>, Error> {
     scope.map(Arc::new).map_err(Error::internal)
 }
 
-/// Finds the source of records that no consent covers, or that an application requests: by the endpoint in the
-/// Patient's tag.
+/// Finds the source of records for which no source of a consent was found: that of the endpoint in the Patient's tag.
 fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     let patient = crate::fhir::facts().lookup("Patient");
     let snapshot = service.lake.snapshot();
@@ -146,7 +145,8 @@ fn unconnected(service: &Service, named: &Named) -> Result<Source, Error> {
     tagged(&service.store, row.as_ref().map(|row| &*row.resource)).map_err(Error::internal)
 }
 
-/// Returns the source of the endpoint in a Patient's tag. Without a known endpoint, the records are imported ones.
+/// Returns the source of the endpoint in a Patient's tag. If there is no known endpoint, returns the source of imported
+/// records.
 fn tagged(store: &Store, patient: Option<&[u8]>) -> Result<Source, consent::Error> {
     let endpoint = match patient.and_then(endpoint_of) {
         Some(id) => store.endpoints().get(&id)?,

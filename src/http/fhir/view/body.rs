@@ -16,7 +16,7 @@ use crate::views::{Format, Pieces, Rows, RunError, Stop};
 /// The maximum number of pieces that wait to be sent.
 const WAITING: usize = 2;
 
-/// Stops the work when it is dropped with the request or the body.
+/// A guard in the request and later in the body. When it is dropped, it stops the work.
 struct Wanted(Stop);
 
 impl Drop for Wanted {
@@ -25,7 +25,8 @@ impl Drop for Wanted {
     }
 }
 
-/// The channels through which a thread sends its results.
+/// The channels through which a thread sends its results: `begun` takes the first rows or the view's error, and
+/// `sender` takes all later pieces.
 struct Desk {
     begun: oneshot::Sender<Result<Vec<u8>, RunError>>,
     sender: mpsc::Sender<io::Result<Bytes>>,
@@ -33,9 +34,9 @@ struct Desk {
     id: RequestId,
 }
 
-/// Returns a body with the rows, and with the texts of `around` before and after them. Computes the text after the rows
-/// when the last row was computed. Holds the turn until then. Waits for the first rows. Returns an error if the view
-/// fails before them.
+/// Waits for the first rows. Then returns a body with the rows, or an error if the view failed before them. `around`
+/// has the text before the rows, and a function that computes the text after the rows. The function is called when the
+/// last row was computed. `turn` is held until then.
 pub(in crate::http) async fn stream(
     rows: Rows,
     stop: Stop,
@@ -68,7 +69,8 @@ pub(in crate::http) async fn stream(
 impl Desk {
     fn fill(self, mut pieces: Pieces, (before, after): (Vec<u8>, impl FnOnce() -> Vec<u8>)) {
         let mut start = before;
-        // The first piece may be only a header row. The second one shows whether the first rows can be computed.
+        // Read two pieces before the response begins. The first piece may be only a header row. The second one shows
+        // whether the first rows can be computed.
         for _ in 0..2 {
             match pieces.next() {
                 Some(Ok(piece)) => start.extend(piece),

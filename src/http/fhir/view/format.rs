@@ -6,8 +6,8 @@ use super::accept::Accept;
 use crate::http::error::Error;
 use crate::views::Format;
 
-/// The formats in order of preference, each with its media types. The first media type is the format's own, and only
-/// this one matches a wildcard. The others are alternative names.
+/// The formats in order of preference, each with its media types. The first media type is the format's own. The others
+/// are alternative names, which a wildcard in `Accept` does not match.
 const FORMATS: [(Format, &[&str]); 4] = [
     (
         Format::Json,

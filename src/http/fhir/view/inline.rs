@@ -1,8 +1,9 @@
-//! Resources that a request brings, restricted like those of a lake: by type, by the person under whom an import would
-//! file them, and by their last update. No scope applies, because the resources are the client's own.
+//! The resources in a request. They are restricted like those of a lake: by type, by the person under whom an import
+//! would file them, and by their last update. No scope applies, because the resources are the client's own.
 //!
-//! A Bundle stands for its entries, one level deep, and references between them by `fullUrl` are resolved. A resource
-//! without `meta.lastUpdated` never counts as updated since a given time.
+//! A Bundle stands for the resources in its entries, but not for those of a Bundle in an entry. To find a resource's
+//! person, references by `fullUrl` between the entries are resolved. If the request has `_since`, resources without
+//! `meta.lastUpdated` are left out.
 
 use std::borrow::Cow;
 
@@ -31,7 +32,7 @@ impl Document for Found {
     }
 
     fn refuse(&self, _: usize, reason: Refused) {
-        // This does not occur, because `narrowed` has checked that the resource fits into columns.
+        // This does not occur, because `narrowed` has tested that the resource fits into columns.
         tracing::error!(%reason, "a resource that was fit for columns is not");
     }
 }

@@ -2,17 +2,19 @@
 //!
 //! The specification that this service implements has `viewResource`, `patient`, `group`, `_format`, `_limit`,
 //! `_since`, `header`, `_count` and `_offset`. The ballot of SQL on FHIR 3.0 first had `$viewdefinition-run` (for the
-//! system, a type or an instance) and `$sqlquery-run`. It then replaced both by `$sql-run` for the system. There the
-//! view is in `subjectCanonical`, `subjectReference` or `subjectResource` (before that in `viewCanonical`,
-//! `viewReference` or `viewResource`). `resource` has the resources to run over, `source` is another place to read
-//! from, and `parameters` and `context` are for SQL libraries. `patient` may be repeated.
+//! system, a type or an instance) and `$sqlquery-run`. It then replaced both by `$sql-run` for the system. In
+//! `$sql-run`, the view is in `subjectCanonical`, `subjectReference` or `subjectResource`. In the earlier operations it
+//! was in `viewCanonical`, `viewReference` or `viewResource`. `resource` has the resources over which the view runs,
+//! `source` is another place to read from, and `parameters` and `context` are for SQL libraries. `patient` may be
+//! repeated.
 //!
-//! This service accepts the inline view and `resource` for all of these operations, and `patient` may always be
-//! repeated. It refuses the other parameters of the ballot, because ignoring one would answer a different question.
+//! For all of these operations, this service accepts the view as a resource, accepts `resource`, and lets `patient` be
+//! repeated. It refuses the other parameters of the ballot, because if it ignored one, the response would answer
+//! another question.
 //!
-//! All parameters may be in the body. Those without a resource may be in the query, too. A parameter in both must
-//! have the same value. Only `_count` and `_offset` of a page link (it has a `_tag`) override those of the body,
-//! which the client posts again.
+//! All parameters except `_tag` may be in the body. Those without a resource may be in the query, too. A parameter in
+//! both must have the same value. The exception is a page link (it has a `_tag`): its `_count` and `_offset` override
+//! those of the body, because the client posts the same body again.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -54,10 +56,10 @@ pub(in crate::http) struct RunRequest {
     pub(in crate::http) offset: usize,
     /// The snapshot of a page link.
     pub(in crate::http) pin: Option<SnapshotToken>,
-    /// Whether the view is checked strictly: then JSON's names of elements in FHIRPath, such as `valueCoding`, are
-    /// errors.
+    /// How strictly the view is checked. If it is checked strictly, JSON's names of elements in FHIRPath, such as
+    /// `valueCoding`, are errors.
     pub(in crate::http) handling: Handling,
-    /// The other parameters of the query, which the link to the next page repeats.
+    /// The parameters of the query except `_tag`, `_count` and `_offset`. The link to the next page repeats them.
     pub(in crate::http) repeated: Vec<(String, String)>,
 }
 
@@ -69,14 +71,14 @@ pub(in crate::http) struct Sent<'a> {
     pub(in crate::http) handling: Handling,
     /// The name of the operation's parameter for the view, for error messages.
     pub(in crate::http) view_name: &'static str,
-    /// `{base_url}/fhir/`, with which references may begin.
+    /// The address of the server's FHIR API, which ends with `/fhir/`. A reference may begin with it.
     pub(in crate::http) fhir_base: &'a str,
     /// The lake that encrypted the `_tag` of the request's page link.
     pub(in crate::http) lake: &'a Lake,
 }
 
 const VIEW_NAMES: [&str; 2] = ["viewResource", "subjectResource"];
-/// Parameters that refer to a view which this service would have to look up.
+/// Parameters that only refer to a view. This service does not support them, because it stores no views.
 const LOOKED_UP: [&str; 4] = ["viewReference", "viewCanonical", "subjectReference", "subjectCanonical"];
 const PATIENT: &str = "patient";
 const GROUP: &str = "group";
@@ -84,7 +86,8 @@ const NUMBERS: [&str; 3] = ["Integer", "PositiveInt", "UnsignedInt"];
 /// The types of `_count` and `_offset`. The specification that has them declares them as strings.
 const PAGE_NUMBERS: [&str; 4] = ["Integer", "PositiveInt", "UnsignedInt", "String"];
 
-/// The parameters that may be in a query, from the query or from the body.
+/// The values of the parameters that are also allowed in a query. One `Simple` is read from the query and one from the
+/// body.
 #[derive(Debug, Default)]
 struct Simple {
     patients: Option<BTreeSet<String>>,
@@ -166,7 +169,8 @@ struct Carried {
 }
 
 impl Carried {
-    /// Reads a body: the view itself, or a Parameters resource. Returns its other parameters.
+    /// Reads a body: the view itself, or a Parameters resource. Stores the view and the resources in `self`. Returns
+    /// the other parameters.
     fn read(&mut self, body: &Bytes, fhir_base: &str) -> Result<Simple, Error> {
         let mut tape = Tape::new();
         let mut simple = Simple::default();
@@ -207,7 +211,7 @@ impl Carried {
 }
 
 impl Simple {
-    /// Reads a parameter. Returns whether its name is known.
+    /// Reads a parameter and stores its value. Returns `false` if there is no parameter with this name.
     fn take(&mut self, name: &str, given: &Given<'_>, fhir_base: &str) -> Result<bool, Error> {
         match name {
             PATIENT => {
@@ -313,7 +317,7 @@ fn id_of(resource_type: &str, given: &Given<'_>, fhir_base: &str) -> Option<Stri
 
 fn instant(given: &Given<'_>) -> Option<i64> {
     let text = given.text(&["Instant", "DateTime"])?;
-    // A `+` in a query value is decoded as a space.
+    // A `+` in a query value is decoded as a space. So replace the space by a `+` again.
     let text = match given {
         Given::Text(_) => Cow::Owned(text.replace(' ', "+")),
         _ => text,

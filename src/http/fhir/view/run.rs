@@ -1,8 +1,8 @@
 //! `ViewDefinition/$run`: streams the rows of a view in the request. SQL on FHIR has three more names for this
 //! operation, which all do the same (the module `request` has their parameters).
 //!
-//! In the ballot, GET runs a stored view. This server stores no views, so GET never runs one, and the error says what
-//! to do.
+//! In the ballot of SQL on FHIR 3.0, GET runs a stored view. This server stores no views. So GET always returns an
+//! error, which says what to do.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ const X_NEXT_LINK: HeaderName = HeaderName::from_static("x-next-link");
 pub(in crate::http) fn routes() -> Vec<Route> {
     let named = |path, operation| Route::at(path).post(by_post, operation).otherwise(other_method);
     let view = "viewResource";
-    // The names of SQL on FHIR also allow GET.
+    // The names that only SQL on FHIR has also allow GET there. So `by_get` answers it, with an error.
     vec![
         named("/fhir/ViewDefinition/$run", described("run", view)),
         named(
@@ -107,7 +107,7 @@ fn described(id: &'static str, view: &str) -> Operation {
         ])
 }
 
-/// The values that `$run` needs of a request, except its body.
+/// The parts of a request that `$run` needs, except the body.
 pub(in crate::http) struct Asked {
     service: Arc<Service>,
     caller: Caller,

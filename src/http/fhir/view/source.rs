@@ -68,14 +68,15 @@ impl Work {
             findings.retain(Finding::is_error);
             Error::Faulty(findings)
         })?;
-        // If the request does not read the lake, the snapshot of its page link does not matter.
+        // If the request does not read the lake, ignore the snapshot of its page link. So the link is valid even if the
+        // snapshot no longer exists.
         let reads_lake = request.resources.is_none() || !request.groups.is_empty();
         let snapshot = match request.pin.filter(|_| reads_lake) {
             None => service.lake.snapshot(),
             Some(pin) => service.lake.snapshot_at(pin.snapshot).map_err(RunError::from)?,
         };
-        // A page begins after a number of resources. The erasure of earlier resources would shift the page, so its link
-        // has expired.
+        // A page link skips `offset` resources. If an erasure has removed one of these resources since, the page would
+        // begin too late and miss a resource. So the link has expired if there was an erasure.
         let counted = request.pin.filter(|_| reads_lake && request.offset > 0);
         if counted.is_some_and(|pin| pin.erasures != snapshot.erasures()) {
             return Err(SearchError::Expired.into());
@@ -139,7 +140,7 @@ impl Plan<'_> {
     ) -> Result<Planned, Error> {
         let lake = &self.service.lake;
         let table = lake.table(self.snapshot, self.view.resource(), &self.access.scope);
-        // A patient token's scope already has the owners of its rows.
+        // Find the owners of the patients' rows. A patient token does not need this, because its scope has the owners.
         let owners = match (&patients, self.access.patients()) {
             (Some(patients), None) => {
                 let application = &self.access.scope.application;
@@ -185,7 +186,7 @@ impl Plan<'_> {
         let rows = Rows::of_documents(self.view, page, request.limit);
         Ok(Planned {
             rows,
-            // Nobody sets this flag: running over a request's resources takes little time.
+            // Nobody sets this flag, because running over a request's resources takes little time.
             stop: Stop::default(),
             total,
             explained: None,

@@ -1,10 +1,10 @@
 //! `ViewDefinition/$validate`: returns all findings about a ViewDefinition, and its columns.
 //!
 //! Like FHIR's `$validate`, this operation returns one OperationOutcome. The status is 200 whatever it finds, because
-//! the validation itself succeeded. An issue's `expression` is the position in the ViewDefinition, and its
-//! `diagnostics` the position in the FHIRPath there. Programs that want the columns send our own parameter
-//! `columns=true`. The response is then a Parameters resource. Its `return` is the outcome, and its `column`s have
-//! the parts `name`, `type` (FHIR's), `sqlType`, `collection` and `description`.
+//! the validation itself succeeded. An issue's `expression` is the position in the ViewDefinition. Its `diagnostics` is
+//! the position in the FHIRPath expression at that place. Programs that want the columns send our own parameter
+//! `columns=true`. The response is then a Parameters resource. Its `return` is the outcome, and its `column`s have the
+//! parts `name`, `type` (the FHIR type), `sqlType`, `collection` and `description`.
 
 use std::sync::Arc;
 
@@ -186,7 +186,7 @@ fn no_profile() -> Error {
     )
 }
 
-/// Returns the findings as issues. Adds a note if the view can be run, and a note about each column for people.
+/// Returns the findings as issues. Adds notes for people: one if the view can be run, and one about each column.
 fn outcome(checked: &Checked) -> OperationOutcome {
     let information = |text: String| Issue::information(IssueType::Informational, text);
     let count = checked.columns().len();
@@ -201,7 +201,7 @@ fn outcome(checked: &Checked) -> OperationOutcome {
     });
     let mut issues = checked.findings().iter().map(issue).chain(verdict).chain(columns);
     let first = issues.next();
-    // This does not occur: a definition that cannot be run has a finding.
+    // There is always a first issue: a definition that can be run has a note, and any other has a finding.
     let first = first.unwrap_or_else(|| information("there is nothing to say".to_owned()));
     issues.fold(OperationOutcome::new(first), OperationOutcome::and)
 }

@@ -1,6 +1,6 @@
 //! The cookies of the flow, which identify a browser's session. Scripts cannot read them. Browsers do not send them
-//! with requests that other sites' pages make. The link component's frame is the exception: its cookies are sent, but
-//! partitioned by the site of the embedding page.
+//! with requests that other sites' pages make. The link component's frame in another site's page is the exception. Its
+//! cookies are sent, but browsers keep them apart for each site that embeds the frame (partitioned cookies).
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(in crate::http::connect) fn read(service: &Service, headers: &HeaderMap, nam
     found(headers, &full(name, service.is_encrypted()))
 }
 
-/// Returns the header that sets a cookie. `framed`: the page is in a frame of another site's page.
+/// Returns the header that sets a cookie. `framed` says whether the page is in a frame of another site's page.
 pub(in crate::http::connect) fn set(service: &Service, name: &str, value: &str, framed: bool) -> Option<HeaderValue> {
     let secure = is_secure(service, framed);
     written(full(name, service.is_encrypted()), value, framed, secure, KEPT)

@@ -1,6 +1,6 @@
-//! The ticket with which a frame opens a window. It contains, encrypted, the session's key and turn. The turn is a
-//! counter of the session's changes, with its value when the frame was rendered. A ticket opens only one window,
-//! because opening the window advances the turn.
+//! The ticket with which a frame opens a window. It contains, encrypted, the session's key and the turn at which the
+//! frame was rendered. The turn counts the session's changes. A ticket is valid only as long as the session is at this
+//! turn. So it opens only one window, because opening the window advances the turn.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

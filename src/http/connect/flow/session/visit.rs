@@ -17,7 +17,7 @@ use crate::http::csrf::Csrf;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
-/// The CSRF tokens of the flow's forms.
+/// Creates and checks the CSRF tokens of the flow's forms.
 pub(in crate::http::connect) const FORMS: Csrf = Csrf("csrf");
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -63,8 +63,8 @@ pub(in crate::http::connect) async fn stored<T: Send + 'static>(
         .map_err(Error::internal)
 }
 
-/// Returns the patient's open session, or else the response to send. If the session has ended and its application
-/// does not know it yet, this response tells the application.
+/// Returns the patient's open session. If there is none, returns the response to send as the error. If the session has
+/// ended and its application does not know it yet, this response tells the application.
 pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &HeaderMap) -> Result<Visit, Response> {
     let texts = language::of(service, headers);
     let Some(cookie) = cookie::read(service, headers, cookie::SESSION) else {
@@ -94,7 +94,8 @@ pub(in crate::http::connect) async fn visit(service: &Arc<Service>, headers: &He
     }
 }
 
-/// Returns the patient's open session, if there is one. Does not tell the application about a session that has ended.
+/// Returns the patient's open session, if there is one. Unlike `visit`, it does not tell the application that a session
+/// has ended.
 pub(in crate::http::connect) async fn present(service: &Arc<Service>, headers: &HeaderMap) -> Option<Visit> {
     let cookie = cookie::read(service, headers, cookie::SESSION)?;
     let key = SessionKey::of(&cookie);

@@ -30,7 +30,7 @@ use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::sync::client::{self, Arrival};
 
-/// A callback whose session is known.
+/// A callback, and the key of the session to which it belongs.
 struct Back {
     parameters: Parameters,
     state: String,
@@ -93,7 +93,8 @@ fn answer(
     }
 }
 
-/// Finds the session that sent the patient away, by `state`. Checks that it belongs to this browser.
+/// Finds the session to which a callback belongs, by the query parameter `state`. Returns a page as the error if there
+/// is no such session, or if it does not belong to this browser.
 async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>) -> Result<Back, Response> {
     let t = language::of(service, headers);
     let parameters = Parameters::parse(query.unwrap_or_default().as_bytes());
@@ -119,12 +120,12 @@ async fn back(service: &Arc<Service>, headers: &HeaderMap, query: Option<String>
     if !own && !is_window_of(service, headers, &flow) {
         return Err(notice::stray(service, t));
     }
-    // A frame never goes to a source itself: it opens a window. So if the session is shown in a frame, this request
-    // comes from the window. The cookie does not tell this: the window also has the frame's cookie if the embedding
-    // page is on the service's own site.
+    // A frame does not go to a source itself, but opens a window. So if the session is shown in a frame, this request
+    // comes from the window. The cookies do not tell this, because the window also sends the frame's cookie if the
+    // embedding page is on the service's own site.
     let in_window = flow.request.display == Display::Frame;
     if own && !flow.progress.told {
-        // If the session has timed out in the meantime, `visit` fails with the response that tells its application.
+        // If the session has timed out in the meantime, `visit` returns the response that tells its application.
         visit(service, headers).await?;
     }
     Ok(Back {
@@ -142,7 +143,8 @@ fn is_window_of(service: &Service, headers: &HeaderMap, flow: &Flow) -> bool {
     digest.is_some() && digest == flow.progress.window && flow.request.display == Display::Frame
 }
 
-/// The result of looking up an attempt. An attempt is one departure to a source or an identity provider.
+/// The result of looking up the attempt that a callback answers. An attempt is one departure to a source or an identity
+/// provider.
 enum Taken {
     /// This callback is the first answer to the attempt.
     Up(Box<(Flow, Attempt)>),
@@ -181,7 +183,7 @@ impl CameFrom {
     }
 }
 
-/// Handles a source's callback. `None` if it does not belong to this session.
+/// Handles a source's callback. `None` if the callback does not belong to the session.
 async fn source_answered(
     service: &Arc<Service>,
     t: &'static Texts,
@@ -225,7 +227,8 @@ async fn source_answered(
     }
 }
 
-/// Exchanges the callback's code for a grant. Or returns why there is none, in the form that the patient sees.
+/// Exchanges the callback's code for a grant. If the source gives no grant, returns the trouble that the patient's page
+/// explains.
 async fn exchanged(
     service: &Arc<Service>,
     parameters: &Parameters,
@@ -321,7 +324,7 @@ fn of_refusal(error: &client::Error) -> Trouble {
     }
 }
 
-/// Handles an identity provider's callback. `None` if it does not belong to this session.
+/// Handles an identity provider's callback. `None` if the callback does not belong to the session.
 async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> Result<Option<Response>, Error> {
     let (flow, attempt) = match taken(service, &back, CameFrom::Provider(code.clone())).await? {
         Taken::Up(taken) => *taken,
@@ -358,7 +361,7 @@ async fn provider_answered(service: &Arc<Service>, back: Back, code: String) -> 
     stepped(service, taken.map(|()| to_session(service))).map(Some)
 }
 
-/// Gets the ID token and the demographics in it from an identity provider.
+/// Gets the ID token from an identity provider, with the demographics that the token contains.
 async fn identity(
     service: &Arc<Service>,
     parameters: &Parameters,

@@ -33,7 +33,7 @@ pub(in crate::http::connect) async fn granted(
         let credential = Credential {
             expires_at: grant.expires_in.map(|seconds| now.saturating_add(seconds)),
             access_token: grant.access_token,
-            // Access by a portal's credentials is for one time, so drop a refresh token.
+            // If the patient signs in with a portal's credentials, access is for one time. So drop a refresh token.
             refresh_token: grant
                 .refresh_token
                 .filter(|_| endpoint.authorization_type != AuthorizationType::Credentials),

@@ -1,5 +1,5 @@
-//! Connects the places that hold a patient's records. A record locator finds them. The patient does not sign in
-//! there.
+//! Connects the places that hold a patient's records. A record locator finds these places. The patient does not sign in
+//! at them.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ async fn locate(
     Ok(Ok(known.await?.map_err(Error::internal)?))
 }
 
-/// Keeps the facilities whose FHIR base URL is that of an available endpoint. Others cannot be connected.
+/// Returns the facilities that can be connected: those whose FHIR base URL is the URL of an available endpoint.
 fn known(
     service: &Service,
     mode: crate::lake::Mode,
@@ -117,7 +117,8 @@ pub(in crate::http::connect) struct Connecting {
     authorization: Authorization,
 }
 
-/// Returns the type of the authorizations that a flow's places get.
+/// Returns the type of the authorizations for the places that a record locator found: `Ial2` if an identity provider
+/// has verified the patient, `Ial1` otherwise.
 pub(in crate::http::connect) fn type_of(flow: &Flow) -> AuthorizationType {
     match flow.progress.verified {
         Some(_) => AuthorizationType::Ial2,
@@ -125,7 +126,7 @@ pub(in crate::http::connect) fn type_of(flow: &Flow) -> AuthorizationType {
     }
 }
 
-/// Records that the patient agreed to connect the places with these endpoints.
+/// Stores that the patient agreed to connect some of the found places. `chosen` are the ids of their endpoints.
 pub(in crate::http::connect) async fn agreed(
     service: &Arc<Service>,
     flow: &Flow,

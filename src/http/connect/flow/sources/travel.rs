@@ -22,7 +22,7 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(5);
 /// The scopes requested from an identity provider.
 const IDENTITY_SCOPE: &str = "openid profile address";
 
-/// The state that is stored, encrypted, until a patient comes back.
+/// The state that is stored, encrypted, until a patient comes back from a source or an identity provider.
 #[derive(Serialize, Deserialize)]
 pub(in crate::http::connect) struct SignInState {
     pub(in crate::http::connect) configuration: Configuration,
@@ -48,7 +48,7 @@ async fn within<T>(
         .unwrap_or_else(|_| Err(late()))
 }
 
-/// Returns the callback URL of a source. Each source has its own, so that the answer of one source never counts for
+/// Returns the callback URL of a source. Each source has its own URL, so that one source cannot answer in place of
 /// another.
 pub(in crate::http::connect) fn callback_of(service: &Service, endpoint: &str) -> String {
     format!("{}/connect/callback/{}", service.base_url, segment(endpoint))
@@ -59,8 +59,8 @@ pub(in crate::http::connect) fn identity_callback_of(service: &Service, code: &s
     format!("{}/connect/identity/{}", service.base_url, segment(code))
 }
 
-/// Encodes a name as a path segment. Encodes only the characters that must be, because sources compare redirect URIs
-/// character by character with the registered ones.
+/// Encodes a name as a path segment: all characters except the unreserved ones of RFC 3986. Those must stay as they
+/// are, because sources compare redirect URIs character by character with the registered ones.
 fn segment(name: &str) -> PercentEncode<'_> {
     const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
     utf8_percent_encode(name, ENCODED)
@@ -262,7 +262,7 @@ pub(in crate::http::connect) async fn to_provider(
     Ok(departed.await?.map(|()| see_other(&redirect.url)))
 }
 
-/// Returns the data of an endpoint that the store needs when a patient leaves for it.
+/// Returns what the store must know about an endpoint when a patient is sent to it.
 pub(in crate::http::connect) fn departure(endpoint: &Endpoint) -> Departure<'_> {
     Departure {
         endpoint: &endpoint.id,
@@ -276,8 +276,8 @@ pub(in crate::http::connect) fn to_session(service: &Service) -> Response {
     see_other(&format!("{}/connect", service.base_path()))
 }
 
-/// Converts the outcome of a step to a response. A step that the session no longer permits becomes a redirect to its
-/// current page.
+/// Converts the outcome of a step to a response. If the session does not permit the step any more, the response is a
+/// redirect to the session's current page.
 pub(in crate::http::connect) fn stepped(
     service: &Service,
     taken: Result<Response, FlowError>,

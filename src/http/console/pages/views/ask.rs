@@ -1,5 +1,5 @@
-//! A request to show a view, from a form or a link. A link contains the definition compressed, so that it is short
-//! enough for a URL.
+//! A request to show a view, from a form or a link. A link contains the definition in compressed form, so that the URL
+//! is short.
 
 use std::io::{Read, Write};
 

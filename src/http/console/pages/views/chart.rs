@@ -54,7 +54,8 @@ pub(super) fn chart(wanted: &Wanted, rows: &Rows) -> Result<String, String> {
     })
 }
 
-/// Sums the values for each name, largest sum first.
+/// Sums the values for each name in column `x`. Returns the bars with the largest sums, the largest first. Skips rows
+/// without a value.
 fn bars(rows: &Rows, x: usize, value: &dyn Fn(&[Option<String>]) -> Option<f64>) -> Points {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for row in &rows.cells {
@@ -68,7 +69,8 @@ fn bars(rows: &Rows, x: usize, value: &dyn Fn(&[Option<String>]) -> Option<f64>)
     Points::Bars(bars)
 }
 
-/// Returns a point for each row. If rows are counted, returns one point for each value of `x`.
+/// Returns a point for each row, in order of `x`. Skips rows without a value. If rows are counted (`counts`), returns
+/// one point for each value of `x`.
 fn line(rows: &Rows, x: usize, counts: bool, value: &dyn Fn(&[Option<String>]) -> Option<f64>) -> Points {
     let numbers = rows
         .cells

@@ -37,7 +37,7 @@ pub(super) struct Preview {
     pub(super) took: Duration,
 }
 
-/// Stops the work when this is dropped: the client has disconnected, the time is over, or the work has ended.
+/// Stops the running view when this is dropped: the client has disconnected, the time is over, or the run has ended.
 struct Waiting(Stop);
 
 impl Drop for Waiting {

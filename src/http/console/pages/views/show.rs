@@ -211,7 +211,7 @@ async fn result(service: &Arc<Service>, preview: Preview, wanted: &Wanted, limit
     })
 }
 
-/// Draws the plot, or returns the reason why there is none. Runs on a thread that may block, because drawing takes
+/// Draws the plot, or returns the reason why there is none. Runs on a thread that may block, because drawing may take
 /// long.
 async fn drawn(service: &Arc<Service>, wanted: Wanted, rows: Arc<Rows>) -> Result<Result<String, String>, Error> {
     let drawing = service.blocking(move |_| chart(&wanted, &rows));
@@ -298,7 +298,7 @@ pub(in crate::http::console) async fn rows(
         private(&mut response);
         let head = response.headers_mut();
         head.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
-        // A valid view's name has only these characters.
+        // A valid view's name has only these characters, so the filter drops nothing.
         let name: String = name
             .chars()
             .filter(|one| one.is_ascii_alphanumeric() || *one == '_')
