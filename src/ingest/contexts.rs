@@ -13,8 +13,8 @@ use super::rows::block::{Block, Entry};
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::APPLICATION_ONLY;
 
-/// An import with rules remembers the filings of resources of these types while it reads, because it cannot search its
-/// input later. The `securityContext` of a Binary may refer to such a resource.
+/// Types of resources to which the `securityContext` of a Binary may refer. An import with rules remembers the filings
+/// of all their resources while it reads, because it cannot search its input later.
 const NOTED: [&str; 10] = [
     "CarePlan",
     "Communication",

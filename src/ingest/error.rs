@@ -1,6 +1,6 @@
 //! Errors that end an import, and refusals of a single resource, after which the import goes on.
 //!
-//! Neither contains a resource's content. They tell only its place and the fault.
+//! Neither kind of error contains a resource's content: it has only the place and the fault.
 
 use std::io;
 use std::path::{Path, PathBuf};

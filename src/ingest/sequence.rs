@@ -36,7 +36,8 @@ use crate::fhir::TypeId;
 pub(super) enum Sink {
     /// Finished resources are collected here and written later.
     Buffer(Buffer),
-    /// Only the owners of finished resources are stored.
+    /// Only the owners of finished resources are stored. This is so in a first pass over the input, which an import
+    /// makes if it rewrites ids.
     Survey(Survey),
     /// Finished resources go to the rules. The caller takes the resources by [`Sequence::ready`].
     Rules(Vec<Block>),
@@ -54,18 +55,19 @@ pub(super) struct Sequence {
     pub(super) summary: Summary,
     normalizer: Normalizer,
     owners: Arc<Owners>,
-    /// The filings of resources to which Binaries may belong. They are used only with rules: no row is written before
-    /// the end of the input then, so the filings cannot be looked up in files.
+    /// The filings of resources to which Binaries may belong. They are used only with rules. Without rules, the filings
+    /// are looked up in files and in the buffer. With rules, no row is written before the end of the input.
     contexts: Contexts,
 }
 
 /// Which resources [`Sequence::file`] adds to a block. All waiting resources are processed in the first round and, if
 /// necessary, in a second one.
 enum Round<'r> {
-    /// Adds resources whose owner does not depend on another resource. Collects the resources on which the owners of
-    /// all other waiting resources depend.
+    /// Adds resources whose owner does not depend on another resource. For each resource that waits for another one,
+    /// collects the type and the id of the resource that decides its owner.
     First(&'r mut Wanted),
-    /// Adds resources whose owner depends on another resource. The value has the filings of these other resources.
+    /// Adds resources whose owner depends on another resource. The value has the filings of the resources that decide
+    /// the owners.
     Second(&'r Contexts),
 }
 
@@ -99,7 +101,7 @@ impl Sequence {
         }
     }
 
-    /// Returns the number of bytes of resources that wait to be written. With rules it is 0.
+    /// Returns the number of bytes of resources that wait to be written. It is 0 if the sink is no buffer.
     pub(super) fn weight(&self) -> usize {
         match &self.sink {
             Sink::Buffer(buffer) => buffer.weight(),
@@ -177,7 +179,8 @@ impl Sequence {
         ready.into_values().try_for_each(|block| self.deliver(block))
     }
 
-    /// Records later versions of waiting resources.
+    /// Records that the block's resources have occurred. If an earlier version of a resource waits for the end of the
+    /// input, it is not stored, because the block has a later one.
     fn note_late(&mut self, block: &Block) {
         if self.late.is_empty() {
             return;
@@ -276,8 +279,8 @@ impl Sequence {
         }
     }
 
-    /// Normalizes a resource again with the targets of its references. Adds it to a block if this round handles
-    /// resources with its kind of filing.
+    /// Normalizes a resource again with the targets of its references. Adds it to `block` if this round handles it: see
+    /// [`Round`].
     fn file(
         &mut self,
         text: &[u8],

@@ -26,8 +26,8 @@ use crate::lake::{Lake, LakeWriter, Snapshot};
 
 /// While a thread prepares a piece of more bytes than this, no other thread reads a piece.
 const LARGE: usize = 8 << 20;
-/// The maximum number of passes over an input with rules. Hiding a resource from the rules rarely makes another one
-/// unfit.
+/// The maximum number of passes over an input with rules. After the last pass, the import commits even if the pass has
+/// found another unfit resource. This is rare, because hiding a resource from the rules rarely makes another one unfit.
 const MAX_BEGINNINGS: u32 = 4;
 
 /// Imports files and folders. All well-formed records become one snapshot. On an error nothing is stored.
@@ -180,7 +180,7 @@ impl<'w> Session<'w> {
         self.add_files(find(paths)?.into_iter().map(TextFile::from).collect())
     }
 
-    /// Adds one JSON document: a resource, or a Bundle, which stands for its entries.
+    /// Adds one JSON document: a resource, or a Bundle, whose entries are added.
     pub fn add_document(&mut self, json: &[u8]) -> Result<(), IngestError> {
         let text = Text::Document(json.to_vec());
         let piece = Piece {

@@ -5,7 +5,7 @@ use crate::columns::json::{Value, push_quoted};
 /// A replacement of the text of one reference.
 #[derive(Debug)]
 pub(in crate::ingest) struct Edit {
-    /// The offset of the reference's text in the source, in bytes.
+    /// The offset of the reference's text in the input text, in bytes.
     pub(in crate::ingest) start: usize,
     /// The resolved reference, such as `Patient/1`, with the id from the input.
     pub(in crate::ingest) resolved: String,
@@ -13,8 +13,8 @@ pub(in crate::ingest) struct Edit {
     pub(in crate::ingest) written: Option<String>,
 }
 
-/// Copies values without their white space, and replaces references. Callers pass values in the order of the source, so
-/// one pass over the edits is enough.
+/// Copies values without their white space, and replaces references. Callers pass values in the order of the input
+/// text, so one pass over the edits is enough.
 pub(in crate::ingest) struct Writer<'e> {
     pub(in crate::ingest) out: Vec<u8>,
     pub(in crate::ingest) edits: &'e [Edit],
@@ -32,7 +32,7 @@ impl Writer<'_> {
     /// Writes a value.
     pub(in crate::ingest) fn value(&mut self, value: Value<'_>) {
         let span = value.span();
-        // Edits before this value belong to properties that were left out.
+        // Skip the edits before this value: they belong to properties that were left out.
         while self.edits.get(self.next).is_some_and(|edit| edit.start < span.start) {
             self.next += 1;
         }

@@ -1,11 +1,11 @@
 //! Turns a piece of input into normalized resources. Decides what a line or a document is, which entries of a Bundle
-//! are taken, and which resources their `fullUrl`s stand for. Several threads do this at once. Each needs only its own
-//! piece.
+//! are taken, and which resources their `fullUrl`s stand for. Several threads do this at once. A thread needs only its
+//! own piece.
 //!
-//! A Bundle of any type stands for its entries. A Bundle inside an entry is stored as a resource. The entries of a
-//! `history` Bundle are read from the last to the first, because it lists the newest version first. Three kinds of
-//! entries are left out: those with a request other than POST and PUT, those without a resource, and outcomes of a
-//! search.
+//! A Bundle of any type is not stored, but its entries are. A Bundle inside an entry is stored as a resource. The
+//! entries of a `history` Bundle are read from the last to the first, because it lists the newest version first. Three
+//! kinds of entries are left out: those with a request other than POST and PUT, those without a resource, and outcomes
+//! of a search.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -41,7 +41,8 @@ pub(in crate::ingest) struct Prepared {
     pub(in crate::ingest) unresolved: u64,
 }
 
-/// A resource that cannot be stored before other resources are known.
+/// A resource that cannot be stored yet, because other resources decide its references, its id, its owner, or whether
+/// it is left out.
 #[derive(Debug)]
 pub(in crate::ingest) struct Held {
     pub(in crate::ingest) type_id: TypeId,
@@ -82,14 +83,14 @@ impl Prepared {
     }
 }
 
-/// Prepares pieces. Each thread has its own.
+/// Prepares pieces. Each thread has its own `Preparer`.
 #[derive(Debug)]
 pub(in crate::ingest) struct Preparer {
     normalizer: Normalizer,
     owners: Arc<Owners>,
 }
 
-/// A Bundle entry to be stored.
+/// A Bundle entry that is not left out, with its resource.
 struct Taken<'t> {
     origin: Origin,
     resource: Value<'t>,
@@ -324,7 +325,7 @@ impl Preparer {
     }
 }
 
-/// Counts the lines of a text up to a position. Each position must not be before the previous one.
+/// Counts the lines of a text up to a position. Callers ask for positions in ascending order.
 struct Lines<'t> {
     text: &'t [u8],
     line: u64,

@@ -258,7 +258,8 @@ impl Named {
 }
 
 /// Returns the person that a Reference refers to. `about` is true for a Reference in a root element such as `subject`.
-/// Such a Reference counts as one to an unknown person if it does not show the type of its target.
+/// If such a Reference does not show the type of its target, it counts as a Reference to an unknown person. Any other
+/// Reference without a type counts as one to nobody.
 fn whom(reference: Value<'_>, root: Value<'_>, resolved: &Resolved<'_>, about: bool) -> Whom {
     let presumed = || match reference.get_str("type").as_deref() {
         Some("Patient" | "http://hl7.org/fhir/StructureDefinition/Patient") => Whom::SomePerson,

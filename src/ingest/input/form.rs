@@ -1,8 +1,8 @@
 //! Distinguishes NDJSON from a single JSON document by the form of the text, even if the text is damaged. Nothing here
 //! parses JSON.
 
-/// Whether the braces outside strings balance for the first time at the end of the text. Then the text is one object,
-/// or it is malformed.
+/// Whether the first brace outside strings is closed, and only white space follows. If so, the text is one object, or
+/// it is malformed.
 pub(in crate::ingest) fn is_closed(text: &[u8]) -> bool {
     let mut depth = 0usize;
     let mut quoted = false;

@@ -2,8 +2,8 @@
 //! resolved references, and with an id. The text has no `meta.versionId` and no `meta.lastUpdated`. The commit adds
 //! them.
 //!
-//! [`Links`] gives the targets of references inside a Bundle. `filing` decides the person. `sequence` handles resources
-//! that must wait.
+//! [`Links`] has the targets of references inside a Bundle. The module `filing` decides to which person a resource
+//! belongs. The module `sequence` handles resources that must wait for others.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -49,7 +49,8 @@ pub(in crate::ingest) struct Normalized {
 pub(in crate::ingest) struct Normalizer {
     keys: Keys,
     rewrite: Option<Arc<Rewrite>>,
-    /// Whether the records come from a source by a sync, and so have the ids of the source.
+    /// Whether a sync fetched the records. Their ids are then ids of the source, for which `is_source_id` decides what
+    /// is valid.
     of_source: bool,
     edits: Vec<Edit>,
     /// The text of the resource that was normalized last.
@@ -368,7 +369,7 @@ pub(in crate::ingest) struct Rejected {
     pub(in crate::ingest) reason: Reason,
 }
 
-/// The root properties that normalization reads first.
+/// The root properties that normalization must know before it writes the text.
 struct Head<'t> {
     type_id: TypeId,
     id: Option<Value<'t>>,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The maximum size of an NDJSON line or JSON document, in bytes after decompression.
 pub const LARGEST_DOCUMENT: usize = 128 << 20;
-/// The initial capacity in bytes. Files with one resource are seldom larger.
+/// The initial capacity of a text's memory, in bytes. Files with one resource are seldom larger.
 const FIRST: usize = 64 << 10;
 /// A text of more bytes than this gets the maximum capacity at once.
 const LARGE: usize = 8 << 20;
@@ -15,8 +15,8 @@ const KEPT: usize = 8;
 /// The maximum capacity, in bytes, of a text whose memory is kept for reuse.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// The memory of texts that are no longer needed, for new texts. Allocating fresh memory takes as long as reading into
-/// it.
+/// A pool with the memory of texts that are no longer needed. New texts reuse it, because allocating fresh memory takes
+/// as long as reading into it.
 #[derive(Clone, Debug, Default)]
 pub struct Spare(Arc<Mutex<Vec<Vec<u8>>>>);
 

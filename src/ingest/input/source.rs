@@ -211,7 +211,7 @@ impl Pieces {
         }
     }
 
-    /// Returns the memory pool of texts. A caller may give back the memory of a text there.
+    /// Returns the memory pool of texts. With `Spare::give`, a caller may return the memory of a text to it.
     pub fn spare(&self) -> Spare {
         self.spare.clone()
     }
@@ -358,8 +358,8 @@ impl Reading {
     }
 
     fn document(&mut self) -> io::Result<Next> {
-        // The text that was read so far usually has enough lines to decide. Otherwise it is damaged, or one long line
-        // fills it. Then more is read before the decision.
+        // The text that was read so far usually has enough lines to show that it is NDJSON. But one long line may fill
+        // it. So if it does not look like NDJSON, read as much as a document may have, and decide again.
         if has_lines(self.pending.text(), self.ended) {
             return self.lines();
         }
@@ -383,7 +383,8 @@ impl Reading {
             if self.fill(wanted)? {
                 break self.pending.len();
             }
-            // After the first iteration, the part that was already searched has no newline.
+            // Search all of the text in the first iteration. Later, search only the new part, because the part before
+            // it has no newline.
             let from = if wanted == PIECE { 0 } else { searched };
             if let Some(at) = memchr::memrchr(b'\n', &self.pending.text()[from..]) {
                 break from + at + 1;

@@ -45,7 +45,7 @@ impl Keys {
         Self(low, high)
     }
 
-    /// Returns a hash of a resource's type and id, with 64 bits.
+    /// Returns a hash of a resource's type and id, with 64 bits. It takes less memory than `identity`.
     pub(in crate::ingest) fn name(self, type_id: TypeId, id: &str) -> u64 {
         let mut hasher = siphasher::sip::SipHasher13::new_with_keys(self.0, self.1);
         hasher.write_usize(type_id.index());

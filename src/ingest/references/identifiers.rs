@@ -1,6 +1,6 @@
-//! An index of the identifiers of all resources so far, to resolve conditional references.
+//! An index of the identifiers of all resources that the import knows so far. It resolves conditional references.
 //!
-//! The index is bounded. If it grows too large, it drops the type with the most identifiers, which is
+//! The index is bounded. If it grows too large, it drops all identifiers of the type that has the most. This type is
 //! [incomplete](Identifiers::is_complete) from then on. The importer answers conditions on such a type from the files
 //! of the lake and of the import. If the import has not written its files yet, a temporary file holds the dropped
 //! identifiers.
@@ -81,8 +81,8 @@ impl Identifiers {
         }
     }
 
-    /// Calls `visit` for each key of a type in the temporary file, with the id of its resource. An id may occur several
-    /// times.
+    /// Calls `visit` for each key of a type in the temporary file, with the id of the resource that has the key. An id
+    /// may occur several times. Does nothing without a temporary file.
     pub(in crate::ingest) fn overflowed(
         &mut self,
         type_id: TypeId,
@@ -184,8 +184,8 @@ impl Identifiers {
                     .map(id),
             ),
             None => {
-                // Begin with the group of keys that the fewest resources carry, because very many resources may carry a
-                // key.
+                // A resource must have a key of each group. So test only the resources of the group that the fewest
+                // resources carry, because very many resources may carry a key of another group.
                 let fewest = condition
                     .groups
                     .iter()
@@ -233,7 +233,7 @@ fn one_of<'i>(ids: impl Iterator<Item = &'i str>) -> Match {
 }
 
 impl OfType {
-    /// Returns the resources that carry one of these identifiers. A resource may occur several times.
+    /// Returns the resources that carry one of these keys. A resource may occur several times.
     fn holders<'o>(&'o self, keys: &'o [Key]) -> impl Iterator<Item = &'o Holders> {
         keys.iter().filter_map(|key| self.by_key.get(key))
     }
@@ -279,7 +279,7 @@ impl Holders {
 #[derive(Debug)]
 struct Overflow {
     spill: Spill,
-    /// Encoded identifiers that are not in the temporary file yet, by the index of their type.
+    /// Encoded identifiers that wait to be written to the temporary file, by the index of their type.
     open: FxHashMap<usize, Vec<u8>>,
     /// The error of an earlier write, if there was one.
     failed: Option<io::Error>,

@@ -92,8 +92,8 @@ impl<'p> Opened<'p> {
         Ok(Self { path, file, metadata })
     }
 
-    /// Finds the application's rows with an id in `wanted`. Calls `found` for each row, with the number that `wanted`
-    /// has for its id, and with the row.
+    /// Finds the application's rows whose id is in `wanted`. For each of them, calls `found` with the number that
+    /// `wanted` has for the id, and with the row's position, version and digest.
     pub(in crate::ingest) fn find(
         &self,
         application: &str,
@@ -170,8 +170,8 @@ impl<'p> Opened<'p> {
         Ok(())
     }
 
-    /// Calls `visit` for each identifier with a value of the application's rows: the row's position and id, the system,
-    /// and the value.
+    /// Calls `visit` for each identifier of the application's rows that has a value. The arguments are the row's
+    /// position and id, and the identifier's system and value.
     pub(in crate::ingest) fn identifiers(
         &self,
         application: &str,

@@ -85,7 +85,8 @@ impl Late {
         Ok(())
     }
 
-    /// Records an occurrence of a resource. If an earlier version waits, this one replaces it.
+    /// Records an occurrence of a resource in the input. If an earlier version of the resource waits, it is no longer
+    /// the latest one.
     pub(in crate::ingest) fn seen(&mut self, hash: u64, ordinal: u64) {
         if self.waiting.is_empty() {
             return;
@@ -99,8 +100,8 @@ impl Late {
         self.waiting.is_empty()
     }
 
-    /// Reads the waiting resources in order. The flag is true if no later version of the resource has occurred. This
-    /// function can be called several times.
+    /// Reads the waiting resources in the order in which they were added. The flag is `true` if the input has no later
+    /// version of the resource so far. This function can be called several times.
     pub(in crate::ingest) fn read(&self) -> io::Result<impl Iterator<Item = io::Result<(LateResource, bool)>> + use<>> {
         let rest = io::Cursor::new(self.memory.clone());
         let mut reader: Box<dyn Read> = match &self.spilled {

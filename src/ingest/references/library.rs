@@ -1,4 +1,5 @@
-//! The lake's files that an import may read: those of its base snapshot, and those that it has written itself.
+//! The lake's files that an import may read: the files of its base snapshot, and the files that the import has written
+//! itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;

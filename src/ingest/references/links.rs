@@ -39,7 +39,7 @@ pub(in crate::ingest) enum Resolution {
     Keep,
     /// The reference is replaced by this text.
     To(String),
-    /// The target becomes known later.
+    /// The target is not known yet. The resource must wait until it is.
     Wait(Wait),
     /// The reference stays unchanged and counts as unresolved.
     Nothing,

@@ -49,8 +49,9 @@ pub(in crate::ingest) struct Entry {
     pub(in crate::ingest) digest: [u8; 16],
     pub(in crate::ingest) origin: Origin,
     splice: Splice,
-    /// The position of the id in the block's texts. The fields after it are positions, too: of the id before rewriting,
-    /// the patient (empty if there is none), the shared references (one per line), and the resource.
+    /// The position of the resource's id in the block's texts. The next fields are such positions, too: of the id
+    /// before rewriting, of the patient (empty if there is none), of the shared references (one per line), and of the
+    /// resource's text.
     id: Range<u32>,
     source_id: Range<u32>,
     patient: Range<u32>,

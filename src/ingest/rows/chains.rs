@@ -1,5 +1,5 @@
-//! Versions: compares the buffered resources of one type with the rows that the import has written and with the lake's
-//! rows.
+//! Decides versions. Compares the buffered resources of one type with the rows that the import has written and with the
+//! lake's rows.
 //!
 //! The occurrences of an id form a chain, in the order of the input. Only the last content is stored, and only if it
 //! differs from the existing row. Each change of the content in the chain counts as a version.
@@ -15,7 +15,7 @@ pub(in crate::ingest) type BufferIndex = (u32, u32);
 /// The occurrences of one id.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ingest) struct Chain {
-    /// The occurrence to store: the first one with the last content.
+    /// The occurrence to store: the one at which the content changed last.
     pub(in crate::ingest) last: BufferIndex,
     first_digest: [u8; 16],
     last_digest: [u8; 16],
@@ -46,9 +46,9 @@ pub(in crate::ingest) enum Outcome {
     /// The chain's last content is stored as this version. If there is an existing row with the chain's id, it is
     /// deleted.
     Store(i64),
-    /// The existing row stays, and nothing is stored.
+    /// The existing row has the chain's last content. It stays, and nothing is stored.
     Keep,
-    /// The lake's row stays, and the row that this import has written is deleted.
+    /// The lake's row stays, because it has the chain's last content. The row that this import has written is deleted.
     Restore,
 }
 
@@ -78,7 +78,7 @@ pub(in crate::ingest) fn chains(blocks: &[Block], without: &FxHashSet<(&str, [u8
                 chain.changes += i64::from(changed);
                 chain.same += u64::from(!changed);
                 chain.last_digest = content.digest;
-                // Keep the first occurrence if the contents are equal.
+                // If the content did not change, the chain keeps the earlier occurrence.
                 if changed {
                     chain.last = place;
                 }

@@ -41,7 +41,7 @@ pub(in crate::ingest) struct Row {
     pub(in crate::ingest) present: Present,
 }
 
-/// Rows that usually become one file.
+/// Rows of one type to write. They become one file, or several if one batch cannot hold them.
 pub(in crate::ingest) struct Job<'b> {
     pub(in crate::ingest) type_id: TypeId,
     pub(in crate::ingest) blocks: &'b [Block],
@@ -125,7 +125,7 @@ impl Job<'_> {
     }
 }
 
-/// Builds a batch of as many rows of a job as it can hold.
+/// Builds a batch of the next rows of a job: as many rows as one batch can hold.
 struct Encoder<'j> {
     job: &'j Job<'j>,
     /// The rows that are not in a batch yet.
@@ -201,7 +201,8 @@ impl<'j> Encoder<'j> {
         })
     }
 
-    /// Returns a bloom filter of the ids. With it, the import finds these rows again.
+    /// Returns a bloom filter of the ids of the written rows. It tells the import whether this file may have a row with
+    /// a given id.
     fn ids(&self) -> Result<Sbbf, IngestError> {
         let path = PathBuf::from(facts().get(self.job.type_id).name);
         let mut filter = Sbbf::new_with_ndv_fpp(self.ids.len() as u64, 0.001).map_err(|source| LakeError::Parquet {

@@ -1,6 +1,6 @@
 //! Bytes in numbered bins: in memory up to a limit, then in an unnamed, encrypted temporary file.
 //!
-//! It decides where the bytes are. Callers decide what they mean, and which bin they go to.
+//! This module decides where the bytes are. Callers decide what the bytes mean, and to which bin they belong.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -26,13 +26,13 @@ use crate::fhir::TypeId;
 use crate::lake::file::{CheckedFile, write_file};
 use crate::lake::{LakeError, NewAttachment, Snapshot, Transaction, WrittenFile};
 
-/// The maximum number of rows of a file: one row group.
+/// The maximum number of rows of a file. A file with this number of rows has one row group.
 const FILE_ROWS: usize = 32_768;
 /// The maximum number of bytes of the resources that all threads encode at the same time. Their columns take about
 /// three times as much memory.
 const IN_THE_MAKING: usize = 64 << 20;
-/// When rows are divided into more files to use more cores, each file gets at least about this number of bytes of
-/// resources.
+/// The resources of a flush are divided into about one file per thread. If there are few resources, there are fewer
+/// files, so that each file gets at least about this number of bytes of resources.
 const MIN_BYTES: usize = 4 << 20;
 
 /// Writes the rows of an import, and commits them.
@@ -56,8 +56,8 @@ pub(in crate::ingest) struct Store<'w> {
 impl<'w> Store<'w> {
     pub(in crate::ingest) fn new(transaction: Transaction<'w>, options: Options, cause: &'static str) -> Self {
         let base = Arc::clone(transaction.base());
-        // Clients ask for records that are newer than those they have. So the time must increase with each commit, even
-        // if the clock does not.
+        // Clients ask for records that are newer than those they have. So `Transaction::time` returns a later time for
+        // each commit, even if the clock does not advance.
         let last_updated = transaction.time();
         let time = chrono::DateTime::from_timestamp_micros(last_updated).unwrap_or_default();
         let last_updated_text = time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
@@ -183,8 +183,9 @@ impl<'w> Store<'w> {
         Ok(())
     }
 
-    /// Decides which resources of a type are written, and as which versions. Returns them sorted by owner and id, with
-    /// the number of unchanged occurrences.
+    /// Decides which resources of a type are written, and as which versions. Returns these rows, sorted by owner and
+    /// id, and the number of unchanged occurrences. If the input returns to the content of the lake's row, the lake's
+    /// row stays, and this import's own row of the resource is dropped.
     fn plan(
         &mut self,
         type_id: TypeId,

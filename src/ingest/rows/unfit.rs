@@ -10,7 +10,7 @@ use rustc_hash::{FxHashSet, FxHasher};
 use super::super::error::Refusal;
 use super::block::Origin;
 
-/// The positions of resources that do not fit, as hashes.
+/// Hashes of the positions (file, line and Bundle entry) of resources that do not fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::ingest) struct Unfit(FxHashSet<u64>);
 
@@ -36,7 +36,8 @@ impl Unfit {
         !self.is_empty() && self.0.contains(&place(file, origin))
     }
 
-    /// Whether `other` has all of these positions.
+    /// Whether `other` has all positions of this set. Then a further pass with the positions of `other` hides nothing
+    /// new.
     pub(in crate::ingest) fn is_within(&self, other: &Unfit) -> bool {
         self.0.is_subset(&other.0)
     }

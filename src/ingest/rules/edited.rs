@@ -66,7 +66,8 @@ impl Editor {
             // The offset in `splice` does not apply to the new text, so it is computed again.
             Rewrite::Anew => return self.normalized(),
         }
-        // If references change, the shared references change as well, so the new text is normalized again.
+        // If an edit may change a reference, the shared references may change as well. So the new text is normalized
+        // again, which finds its shared references.
         if self.edits.may_write(record.json, "\"reference\"") {
             return self.rewritten(record.json);
         }
@@ -145,9 +146,9 @@ pub(super) struct Blocks {
     weight: usize,
 }
 
-/// The ordinal of a rewritten row of the lake. It is before all records of the input, so that a record of the input
-/// with the same id is the later version. If that record fits into no table, the import still tries to write it and
-/// then reports it as refused.
+/// The ordinal of a rewritten row of the lake. It is lower than the ordinals of the input's records, so a record of the
+/// input with the same id is the later version. The lake's row is rewritten beside such a record only if the record is
+/// known to fit into no table. The import still tries to write the record and then reports it as refused.
 pub(super) const BEFORE_INPUT: u64 = 0;
 /// The ordinal of a generated row: after all records of the input.
 pub(super) const BEHIND_INPUT: u64 = u64::MAX;

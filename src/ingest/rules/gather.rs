@@ -1,8 +1,8 @@
 //! Sorts the input by ranges of owners while it is read.
 //!
 //! Rules need all records of a person together, but these may be anywhere in the input. So each record goes into a bin
-//! for the range of its owner. Records without a person have ranges of their own. Those of types that rules look up are
-//! also stored in [`Shared`].
+//! for the range of its owner. Records without a person have ranges of their own. If rules look up the type of a record
+//! without a person, the record is also stored in [`Shared`].
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,14 +25,14 @@ use crate::lake::owners::owner::APPLICATION_ONLY;
 const PEOPLE: usize = 128;
 /// The number of ranges for records without a person. A hash of type and id decides the range.
 const NOBODY: usize = 8;
-/// The number of all ranges. Those for records without a person come first.
+/// The number of all ranges. The ranges for records without a person come first.
 pub(super) const RANGES: usize = NOBODY + PEOPLE;
 /// The number of an owner's low bits, which do not affect its range. The top bit of an owner is always zero.
 const OWNER_BITS: u32 = 63 - PEOPLE.ilog2();
 /// A thread collects this number of bytes for a bin before it adds them to the bin.
 const CHUNK: usize = 32 << 10;
 
-/// The number of bins for identities.
+/// The number of bins for identities. The hash in an identity decides its bin.
 const IDENTITIES: usize = 32;
 /// The number of bytes of an identity: a hash of type and id, the ordinal in the input, and the owner.
 const IDENTITY: usize = 16 + 8 + 8;
@@ -43,7 +43,8 @@ const IDENTITIES_IN_MEMORY: usize = 16 << 20;
 #[derive(Debug)]
 pub(in crate::ingest) struct Gathered {
     keys: Keys,
-    /// Whether all records have the same owner. This is so in a sync.
+    /// Whether all records have the same owner, as in a sync. Then no id can have several owners, so no identities are
+    /// collected.
     is_one_owner: bool,
     records: Spill,
     identities: Spill,
@@ -369,7 +370,8 @@ mod tests {
             });
             block
         };
-        // The pieces of the input may be finished in any order.
+        // The pieces of the input may be finished in any order. So here an id's occurrences do not come in the order of
+        // their ordinals.
         for (id, owner, ordinal) in [
             ("a", 7, 9),
             ("a", 8, 3),

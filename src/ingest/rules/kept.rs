@@ -35,7 +35,7 @@ pub(in crate::ingest) struct Shelf {
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     pub(super) rows: Vec<KeptRow>,
-    /// The different filings of the rows, each once.
+    /// The different filings (patient and source) of the rows, each once. `KeptRow::filed` is an index into this list.
     filed: Vec<Filed>,
     /// References of the rows to records that rules look up, as `Type/id`.
     pub(super) shared_refs: Vec<String>,
@@ -81,8 +81,8 @@ impl Kept {
 }
 
 impl Shelf {
-    /// Creates a reader of an application's rows in a snapshot. For an import, the reader has caches of its own. For a
-    /// sync, it uses the caches of the lake, as other readers do.
+    /// Creates a reader of an application's rows in a snapshot. If `is_import` is true, the reader has caches of its
+    /// own. Otherwise it uses the caches of the lake, as other readers do.
     pub(in crate::ingest) fn new(
         lake: &Lake,
         snapshot: Arc<Snapshot>,
@@ -163,9 +163,9 @@ impl Shelf {
         Ok(kept)
     }
 
-    /// Reads the texts of rows, and calls `visit` for each in order. Only a portion of them is in memory at a time. A
-    /// portion that cannot be read is left out, so that a damaged file does not block new records. Returns the number
-    /// of rows that were left out.
+    /// Reads the texts of rows, and calls `visit` for each row in order. Only a portion of the texts is in memory at a
+    /// time. If a portion cannot be read, its rows are left out, so that a damaged file does not block new records.
+    /// Returns the number of rows that were left out.
     pub(super) fn texts(&self, rows: &[KeptRow], mut visit: impl FnMut(&KeptRow, &Row)) -> u64 {
         let mut unreadable = 0;
         for of_type in rows.chunk_by(|one, other| one.resource_type == other.resource_type) {
@@ -184,8 +184,8 @@ impl Shelf {
         unreadable
     }
 
-    /// Reads the texts of rows without a person. Calls `found` with each id, and with the text if there is such a row.
-    /// A portion that cannot be read is left out. Returns the number of ids that were left out.
+    /// Reads the texts of rows without a person. Calls `found` with each id and the row's text, or `None` if there is
+    /// no such row. If a portion cannot be read, its ids are left out. Returns the number of ids that were left out.
     pub(super) fn of_nobody(&self, type_id: TypeId, ids: &[&str], mut found: impl FnMut(&str, Option<String>)) -> u64 {
         let mut unreadable = 0;
         let table = self.table(type_id);

@@ -3,10 +3,10 @@
 //!
 //! While the input is read, its records are sorted by ranges of owners ([`Gathered`]): in memory up to a limit, then in
 //! a temporary file. Then all cores process one range after the other. For each unit, a survey sees its records, and
-//! the owner's rows of the lake that these records do not replace. Then the unit's plan is made. It changes these
-//! records and rows, and has generated resources. All of them are written. Resources that an earlier run generated and
-//! this run does not are deleted. All of this becomes one snapshot. A thread needs memory for one range or, if a unit
-//! is large, for the facts of its records.
+//! the owner's rows of the lake that these records do not replace. Then the unit's plan is made. It decides how these
+//! records and rows change, and which resources are generated. The import writes the records, the changed rows and the
+//! generated resources. It deletes resources that an earlier run generated and this run does not. All of this becomes
+//! one snapshot. A thread needs memory for one range or, if a unit is large, for the facts of its records.
 
 mod asked;
 mod edited;

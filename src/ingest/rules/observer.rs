@@ -11,7 +11,8 @@ pub struct Change<'c> {
     pub resource_type: TypeId,
     /// The resource's id.
     pub id: &'c str,
-    /// The text before the change. `None` for a new resource, and `{}` for a deleted one.
+    /// The text before the change. `None` for a new resource. `{}` for a deleted one, because its text is not kept
+    /// until then.
     pub before: Option<&'c str>,
     /// The text after the change. `None` for a deleted resource.
     pub after: Option<&'c str>,

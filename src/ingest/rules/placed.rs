@@ -10,7 +10,7 @@ pub(super) struct Placed {
     pub(super) owner: i64,
     ordinal: u64,
     at: u64,
-    /// The length in bytes.
+    /// The length of the record in bytes.
     pub(super) length: usize,
 }
 

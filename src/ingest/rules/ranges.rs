@@ -31,7 +31,7 @@ pub(in crate::ingest) struct Scene {
     pub(in crate::ingest) shelf: Shelf,
     /// The source and the person of a sync. `None` for an import.
     pub(in crate::ingest) synced: Option<Synced>,
-    /// An owner that is a unit even if the input has no record of this owner.
+    /// An owner that is a unit even if the input has no record of this owner. Its rows of the lake are then normalized.
     pub(in crate::ingest) always: Option<i64>,
     pub(in crate::ingest) threads: usize,
     /// The maximum number of bytes that wait to be written.

@@ -20,8 +20,8 @@ use crate::lake::scratch::Parts;
 
 /// The maximum number of bytes of the input's records in memory. Further records are in a temporary file.
 const IN_MEMORY: usize = 48 << 20;
-/// The maximum number of records of the input, so that the index of their positions stays small. Further records are
-/// not stored here. Instead, units see the lake's version, if there is one.
+/// The maximum number of the input's records that are stored here. It limits the index of their positions. Instead of
+/// further records, units see the lake's versions, if there are any.
 const MAX_RECORDS: usize = 2 << 20;
 /// If the cache for units has more bytes than this, it is emptied.
 const MAX_READ: usize = 32 << 20;
@@ -46,7 +46,8 @@ struct Stored {
     place: Location,
 }
 
-/// Where a record is. Its bytes have the form of [`stowed`].
+/// Where a record is: its bytes in memory, or its offset and length in the temporary file. The bytes have the form of
+/// [`stowed`].
 #[derive(Debug)]
 enum Location {
     Memory(Box<[u8]>),
@@ -149,8 +150,8 @@ impl Reach {
         }
     }
 
-    /// Returns the records with these names (`Type/id`), and the records to which their references lead, in order of
-    /// names. Also returns the number of records that could not be read.
+    /// Returns the records with these names (`Type/id`) and, in at most `ROUNDS` steps, the records to which their
+    /// references lead. They are in order of names. Also returns the number of records that could not be read.
     pub(super) fn reached(
         &self,
         shelf: &Shelf,

@@ -69,7 +69,7 @@ pub(super) struct Surveyed<'c> {
 
 impl Common {
     /// Begins a unit, and reads its rows in the lake. `patient` is the Patient under which the input's records are
-    /// filed, if there are any.
+    /// filed. It is `None` if the input has no records of this owner.
     pub(super) fn open(&self, owner: i64, patient: Option<&str>) -> Result<Surveyed<'_>, IngestError> {
         let kept = self.shelf.rows(owner, self.keys)?;
         let mut known: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
@@ -112,8 +112,8 @@ impl Common {
         })
     }
 
-    /// Returns the plan for records without a person. They belong to no unit, so the plan uses no facts from other
-    /// records.
+    /// Returns a unit with the plan for records without a person. They belong to no person's unit, so the plan uses no
+    /// facts from other records.
     pub(super) fn nobody(&self) -> Unit {
         let sources = vec![self.source(String::new(), String::new())];
         let plan = Survey::default().decide(&self.settings(&sources, &|_, _, _| String::new()));

@@ -21,8 +21,8 @@ pub(super) struct Bounds {
     /// The maximum size in bytes of a range that is read into memory. The records of a larger range are read one by
     /// one.
     loaded: u64,
-    /// The maximum number of bytes of a unit's texts whose parsed form stays in memory. The records of a larger unit
-    /// are parsed twice.
+    /// The maximum size in bytes of a unit whose parsed records stay in memory. The records of a larger unit are parsed
+    /// twice: for the survey and for the changes.
     parsed: usize,
     /// The finished blocks are delivered when their texts have more bytes than this.
     handed: usize,
@@ -314,11 +314,11 @@ impl<'w> Worker<'w> {
         handed
     }
 
-    /// Adds a generated resource.
+    /// Adds a generated resource. `is_known` says whether the lake already has a generated row with this id.
     fn generated(&mut self, unit: &Unit, made: &Generated, is_known: bool) {
         let is_provenance = facts().get(made.resource_type).name == "Provenance";
-        // The id of a Provenance depends on its content. A Provenance with the same id differs only in its time, so it
-        // stays.
+        // The id of a Provenance depends on its content. A Provenance with the same id differs only in its time, so the
+        // lake's row stays, and nothing is written.
         if is_known && is_provenance {
             return;
         }

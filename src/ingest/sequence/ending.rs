@@ -80,7 +80,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// Returns the conditional references in the text of a resource that are not resolved yet.
+    /// Returns the unresolved conditional references in the text of a resource, each with its condition.
     fn conditions(&mut self, text: &[u8]) -> Vec<(String, Condition)> {
         let mut tape = Tape::new();
         let Ok(root) = tape.parse(text) else { return Vec::new() };

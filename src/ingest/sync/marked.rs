@@ -79,7 +79,8 @@ impl<'e> Marked<'e> {
         splice
     }
 
-    /// Writes the source's `meta` with our `source` and our tags. Returns the offset of its first property.
+    /// Writes the source's `meta` with our `source` and our tags. Returns the offset of the first property of `meta`,
+    /// where the commit inserts its own properties.
     fn meta(&mut self, meta: Value<'_>, type_id: TypeId, source_id: &str, naming: &Naming) -> usize {
         if !meta.is_object() {
             return self.fresh_meta(type_id, source_id, naming);
@@ -132,8 +133,8 @@ impl<'e> Marked<'e> {
         self.0.out.push(b']');
     }
 
-    /// Writes a list: the items of `value` that `kept` accepts, and then `more`. If `value` is no list, it has no
-    /// items.
+    /// Writes a list: the items of `value` that `kept` accepts, and then `more`. If `value` is no list, writes only
+    /// `more`.
     fn list(&mut self, value: Value<'_>, more: &[String], kept: impl Fn(Value<'_>) -> bool) {
         self.0.out.push(b'[');
         if value.is_array() {
@@ -170,7 +171,7 @@ mod tests {
         key().synced_id(0x1234_8000, "e1", resource_type, id)
     }
 
-    /// Returns the text to store, with a version and a date, or the reason of a refusal.
+    /// Returns the text to store, with a version, or the reason of a refusal.
     fn stored(json: &str) -> Result<serde_json::Value, Reason> {
         let synced = Synced {
             owner: 0x1234_8000,

@@ -135,8 +135,8 @@ impl Naming {
     }
 
     /// Returns the source's id of the Patient that a reference leads to, or `None` for any other reference. The
-    /// reference may be an address on the source's host with another path than the FHIR base, as a gateway may leave
-    /// it. The id may have a form that R4 does not allow.
+    /// reference may be an address on the source's host with another path than the FHIR base, because a gateway may
+    /// leave such an address unchanged. The id may have a form that R4 does not allow.
     pub(in crate::ingest) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
         let rest = match reference.strip_prefix("Patient/") {
             Some(rest) => rest,
