@@ -1,8 +1,8 @@
 //! Delete files: the positions of deleted rows in a data file, in the format of DuckLake and Iceberg. A delete file
 //! is a Parquet file with the columns `file_path` and `pos`, ascending by position.
 //!
-//! A data file has at most one live delete file. So each new delete file repeats the positions of the one that it
-//! replaces.
+//! A data file has at most one live delete file. So a new delete file has the newly deleted positions and all positions
+//! of the delete file that it replaces.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ const POS_ID: &str = "2147483545";
 pub(super) struct WrittenDeletes {
     pub(super) bytes: u64,
     pub(super) footer_size: u64,
-    /// The key that seals the file. It must be stored before the commit.
+    /// The key that seals the file, or `None` if the file is unencrypted. The key must be stored before the commit.
     pub(super) key: Option<FileKey>,
 }
 
-/// Reads the deleted positions from a delete file. They ascend without duplicates.
+/// Reads the deleted positions from a delete file. Fails if they do not ascend, or if one occurs twice.
 pub fn read(path: &Path, keys: &Keys) -> Result<Vec<u64>, LakeError> {
     read_columns(path, keys, &["pos"]).map(|(_, positions)| positions)
 }
@@ -126,8 +126,8 @@ pub(super) fn write(path: &Path, data_file: &str, positions: &[u64], keys: &Keys
     })
 }
 
-/// Returns the size of the file, and the size of its Parquet footer. The file's last eight bytes state the size of the
-/// footer.
+/// Returns the size of the file, and the size of its Parquet footer. The last eight bytes of the file are the size of
+/// the footer and a magic number.
 fn measure(file: &std::fs::File) -> std::io::Result<(u64, u64)> {
     use std::os::unix::fs::FileExt;
     let bytes = file.metadata()?.len();

@@ -54,8 +54,8 @@ pub enum LakeError {
         /// The newest snapshot now.
         found: u64,
     },
-    /// A transaction replaces a file that may hold rows of an unfinished erasure. The next writer continues the
-    /// erasure.
+    /// A transaction that replaces a file was refused, because the file may hold rows of an unfinished erasure. The
+    /// next writer continues the erasure.
     #[error("an erasure was begun and is not finished")]
     Erasing,
     /// A transaction named a file or row that its snapshot does not have.
@@ -164,8 +164,8 @@ impl LakeError {
         LakeError::Mismatch { dir, what }
     }
 
-    /// Whether the error may come from a write, for example because the disk is full. This includes all SQLite
-    /// errors, and all errors of files except those from reading.
+    /// Whether the error may come from a write, for example because the disk is full. Returns `true` for all SQLite
+    /// errors, and for all errors of files except those from reading.
     pub(super) fn is_of_writing(&self) -> bool {
         match self {
             LakeError::Io { action, .. } | LakeError::Parquet { action, .. } => *action != "read",

@@ -1,4 +1,5 @@
-//! The lake: one Parquet table per resource type and mode, a DuckLake catalog in SQLite, and the one way to read them.
+//! The lake: one Parquet table per resource type and mode, a DuckLake catalog in SQLite, and the scans, which are the
+//! only way to read them.
 
 mod attachment;
 mod catalog;

@@ -11,10 +11,10 @@ use super::open::{Pieces, trailer_of};
 use super::trailer::{BLOCK, Trailer, hexadecimal};
 use crate::lake::seal::Keys;
 
-/// The end of the `system` of the tag that a row of `Binary` with an attachment has. The tag's `code` is the SHA-256
+/// A row of `Binary` with an attachment has a tag whose `system` ends with this text. The tag's `code` is the SHA-256
 /// of the attachment's bytes, as hexadecimal digits.
 pub const CONTENT_TAG: &str = "ContentSha256";
-/// A part of an attachment: its first byte, and the byte after its last one.
+/// A part of an attachment: the offset of its first byte, and the offset after its last byte.
 pub type Range = std::ops::Range<u64>;
 
 /// The bytes of an attachment. The file stays readable while this value exists, even if its name is removed.

@@ -20,7 +20,7 @@ pub(in crate::lake) fn renamed(path: &Path, key: Option<&FileKey>) -> PathBuf {
 }
 
 /// Rewrites the attachment at `from` to `to`: sealed with `key`, or in clear without a key. Returns the new file's
-/// length. Before that it verifies the whole content, by its checksums or by decryption, and by its SHA-256.
+/// length. First verifies the whole content, by its checksums or by decryption, and by its SHA-256.
 pub(in crate::lake) fn convert(from: &Path, to: &Path, keys: &Keys, key: Option<&FileKey>) -> Result<u64, LakeError> {
     let content = AttachmentContent::open(from, keys).map_err(LakeError::io("read", from))?;
     let trailer = content.trailer().clone();

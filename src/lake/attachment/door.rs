@@ -20,7 +20,8 @@ use crate::lake::store::open::Lake;
 pub struct Attached {
     /// The row with the resource.
     pub row: Row,
-    /// The content of the attachment. `None` if the row has no attachment, or if the scope does not show it.
+    /// The content of the attachment. `None` if the row has no attachment, if the scope does not show it, or if the
+    /// resource in the row does not name its SHA-256.
     pub content: Option<AttachmentContent>,
 }
 
@@ -37,7 +38,8 @@ pub struct KeptAttachment {
     pub sha256: String,
     /// The SHA-1 of the attachment's bytes, as hexadecimal digits.
     pub sha1: String,
-    /// The hash of facts about the document that the sync recorded.
+    /// A hash of facts about the document, which the sync recorded. If the next sync computes the same hash, it does
+    /// not fetch the document again.
     pub origin: String,
 }
 

@@ -26,7 +26,7 @@ pub(in crate::lake) fn read_trailer(path: &Path, keys: &Keys) -> Result<Trailer,
     Ok(trailer)
 }
 
-/// Reads the trailer of an open file. Also returns how the file's pieces are verified.
+/// Reads the trailer from the end of `file`. Also returns how the file's pieces are verified.
 pub(super) fn trailer_of(file: &File, keys: &Keys) -> io::Result<(Trailer, Pieces)> {
     let length = file.metadata()?.len();
     let damaged = || io::Error::new(io::ErrorKind::InvalidData, "its end is not that of an attachment");

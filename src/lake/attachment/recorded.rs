@@ -51,7 +51,7 @@ impl Contents {
     }
 }
 
-/// The [`Contents`] of an attachment in the form in which a row of the catalog has them.
+/// The [`Contents`] of an attachment, as a row of the catalog stores them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lake) enum Recorded {
     /// The record of a clear file.

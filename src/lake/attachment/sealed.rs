@@ -105,8 +105,8 @@ impl SealedPieces {
 pub(super) struct PieceWriter {
     out: BufWriter<File>,
     cipher: Cipher,
-    /// Bytes that are not encrypted yet. A full piece waits here until more bytes come, because it may be the last
-    /// piece, which is marked as the last.
+    /// Bytes that are not encrypted yet. A full piece waits here until more bytes come. It may be the last piece, and
+    /// the last piece is encrypted with a flag that says so.
     piece: Vec<u8>,
     number: u64,
     sealed: Vec<u8>,
@@ -203,7 +203,7 @@ pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey
     append_sealed_trailer(to, trailer, key)
 }
 
-/// Returns the length of this many bytes in encrypted pieces. `None` if it overflows.
+/// Returns the total length of the encrypted pieces of `bytes` clear bytes. `None` if it overflows.
 fn sealed_length(bytes: u64) -> Option<u64> {
     bytes.div_ceil(BLOCK as u64).checked_mul(AROUND)?.checked_add(bytes)
 }
@@ -246,7 +246,8 @@ impl Cipher {
         Ok(Cipher { pieces, id: key.id() })
     }
 
-    /// Returns the complete authenticated data of a piece or a trailer: the key's id, and its place in the file.
+    /// Returns the complete authenticated data of a piece or a trailer: the key's id, and `place`, which comes from
+    /// `of_piece` or `of_trailer`.
     fn named(&self, place: &[u8; 10]) -> [u8; ID + 10] {
         let mut all = [0; ID + 10];
         all[..ID].copy_from_slice(self.id.bytes());
@@ -449,7 +450,8 @@ mod tests {
                 assert_eq!(read.is_ok(), good.contains(&number), "{number}");
             }
         }
-        // First take a piece from another file of the same length, then its trailer.
+        // First replace a piece by a piece of another file of the same length. Then replace the trailer by that of the
+        // other file.
         scene.stored("y", &bytes(3 * BLOCK));
         let other = std::fs::read(scene.path("y")).unwrap();
         std::fs::write(
@@ -469,7 +471,7 @@ mod tests {
     #[test]
     fn a_file_goes_with_its_key() {
         let scene = Scene::new();
-        // Keep only the id, and drop the key. A key that somebody holds is available even after it was destroyed.
+        // Keep only the id, and drop the key. A key that is still in memory would open the file even after `destroy`.
         let id = scene.stored("x", b"about Ann").id();
         scene.open("x").unwrap();
         scene.keys.destroy(&[id]).unwrap();

@@ -30,7 +30,7 @@ pub(in crate::lake) struct Trailer {
     /// The SHA-256 of the attachment's bytes, as hexadecimal digits. `sha1` has the same form.
     pub(in crate::lake) sha256: String,
     pub(in crate::lake) sha1: String,
-    /// A hash of facts about the document. If the next sync computes the same one, it does not fetch the document
+    /// A hash of facts about the document. If the next sync computes the same hash, it does not fetch the document
     /// again.
     pub(in crate::lake) origin: String,
     /// The time of the first snapshot with the attachment, in microseconds since 1970.
@@ -39,7 +39,7 @@ pub(in crate::lake) struct Trailer {
 
 impl Trailer {
     /// Whether the attachment belongs to this scope's person: to one of the person's owners and to one of the
-    /// authorizations.
+    /// authorizations. `false` if the scope is not that of a patient.
     pub(in crate::lake) fn is_of(&self, scope: &Scope) -> bool {
         let patient = scope.patient.as_ref();
         self.mode == scope.mode.schema()

@@ -99,7 +99,7 @@ impl AttachmentWriter {
         }
     }
 
-    /// Creates a clear file, or empties an existing one, whatever the kind of the lake.
+    /// Creates a clear file, or empties an existing one, even if the lake is sealed.
     pub(super) fn create_clear(path: &Path) -> Result<AttachmentWriter, LakeError> {
         let file = private::options().write(true).create(true).truncate(true).open(path);
         let file = BufWriter::new(file.map_err(LakeError::io("create", path))?);
@@ -168,7 +168,7 @@ impl AttachmentWriter {
 }
 
 /// Moves a written file into the lake and adds the trailer, encrypted if there is a key. If the lake was sealed or
-/// unsealed since the bytes were written, rewrites the file in the new kind. Returns the file's length.
+/// unsealed since the bytes were written, encrypts or decrypts the bytes. Returns the file's length.
 pub(in crate::lake) fn seal(
     from: &Path,
     to: &Path,

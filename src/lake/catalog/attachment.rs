@@ -2,7 +2,8 @@
 //! as rows of data files do.
 //!
 //! The first attachment creates the table and raises the catalog's layout version. Programs that do not know
-//! attachments refuse this version. If they did not, they would take the files for leftovers of an interrupted writer.
+//! attachments refuse this version. Otherwise they would take the files for leftovers of an interrupted writer, and
+//! remove them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -325,7 +326,8 @@ pub(super) fn erase_attachments(
             files.push(ErasedAttachment {
                 path: format!("{}/{FOLDER}/{}", one.mode.schema(), one.name),
                 bytes: one.bytes,
-                // If the key of a sealed file is lost, its record cannot be read, but the file is still removed.
+                // If the key of a sealed file is lost, its record cannot be read. The file is still removed, and its
+                // SHA-256 is left empty.
                 sha256: one.contents(keys).map(|contents| contents.sha256).unwrap_or_default(),
             });
         }
@@ -339,7 +341,8 @@ pub(in crate::lake) fn means_attachments(connection: &Connection, intent: &Inten
     Ok(has_attachments(connection)? && !meant(connection, intent, None)?.is_empty())
 }
 
-/// Returns the attachments that an intent covers. If `first_file` is given, returns only those with lower ids.
+/// Returns the attachments that an intent covers. If `first_file` is given, returns only those with lower ids, because
+/// an erasure does not cover later files.
 fn meant(
     connection: &Connection,
     intent: &Intent,

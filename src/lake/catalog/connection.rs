@@ -70,7 +70,8 @@ pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError>
         1 => 65_536,
         size => u64::from(size),
     };
-    // The header's number of pages is valid only if these two counters agree.
+    // The header's number of pages (at 28) is valid only if the file's change counter (at 24) equals the counter at 92.
+    // Otherwise it is ignored.
     let pages = if number(24) == number(92) { number(28) } else { 0 };
     let whole = length >= u64::from(pages) * page && (page == 0 || length.is_multiple_of(page));
     Ok((!whole).then(|| format!("its file ends within a page, after {length} bytes")))
@@ -98,6 +99,6 @@ pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError>
 /// Writes a complete copy of the catalog, without a write-ahead log, to a path where no file exists.
 pub(in crate::lake) fn copy(reader: &Connection, to: &Path) -> Result<(), LakeError> {
     reader.execute("VACUUM INTO ?1", [to.to_string_lossy()])?;
-    // Set the journal mode in the copy, because readers' connections expect it.
+    // Opening the copy for writing sets its journal mode, which readers' connections expect.
     open_writer(to).map(drop)
 }

@@ -19,8 +19,8 @@ use crate::private;
 const DUCKLAKE_VERSION: &str = "1.0";
 
 /// The tables of the DuckLake 1.0 specification, and `tabularium_file_bounds`. They differ from the specification in
-/// two points: some primary keys are SQLite's row ids, which saves an index, and there are three more indexes, two of
-/// them for ended rows.
+/// two points. Some primary keys are SQLite's row ids, which saves an index. There are three more indexes: two of them
+/// are for rows with an `end_snapshot`.
 const TABLES: &str = r#"
 CREATE TABLE ducklake_column (column_id BIGINT, begin_snapshot BIGINT, end_snapshot BIGINT, table_id BIGINT, column_order BIGINT, column_name VARCHAR, column_type VARCHAR, initial_default VARCHAR, default_value VARCHAR, nulls_allowed BOOLEAN, parent_column BIGINT, default_value_type VARCHAR, default_value_dialect VARCHAR);
 CREATE TABLE ducklake_column_mapping (mapping_id BIGINT, table_id BIGINT, "type" VARCHAR);
@@ -146,7 +146,7 @@ pub(in crate::lake) fn forget_first(connection: &Connection, snapshot: u64) -> R
     Ok(())
 }
 
-/// Sets the id of an empty catalog's snapshot and its epoch, so that both continue those of an earlier catalog.
+/// Sets the snapshot id and the epoch of an empty catalog, so that they continue the numbers of an earlier catalog.
 pub(in crate::lake) fn count_on(connection: &mut Connection, snapshot: u64, erasures: u64) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {

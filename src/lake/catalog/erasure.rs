@@ -40,7 +40,7 @@ pub(in crate::lake) struct StoredDeletes {
     pub(in crate::lake) end: Option<u64>,
 }
 
-/// The exchange of a data file.
+/// What happens to the data file `id` in all snapshots: another file replaces it, or it is removed.
 #[derive(Debug)]
 pub(in crate::lake) struct Exchange<'a> {
     pub(in crate::lake) table: u64,
@@ -155,9 +155,9 @@ pub(in crate::lake) struct Told {
     pub(in crate::lake) of_subjects: Vec<(String, ErasedFile)>,
 }
 
-/// Exchanges files in all snapshots, removes the attachments that the erasures `attached` cover, stores the evidence,
-/// and deletes the records of the erasures `finished`, all in one transaction. Returns the ids of the erasures in
-/// `attached`, each with its number of removed attachments.
+/// Carries out erasures in one transaction. Replaces or removes files in all snapshots, removes the attachments that
+/// the erasures `attached` cover, stores the evidence, and deletes the records of the erasures `finished`. Returns the
+/// ids of the erasures in `attached`, each with its number of removed attachments.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
     finished: &[u64],
@@ -201,8 +201,8 @@ pub(super) fn exchange_files(transaction: &Connection, exchanges: &[&Exchange<'_
     let head = head(transaction)?;
     let mut next_file_id = head.next_file_id;
     for exchange in exchanges {
-        // The old files are unlinked after this commit, because their rows are erased or converted. If the process is
-        // killed before that, the next writer unlinks them.
+        // Schedule the old files for deletion, because their rows are erased or converted. They are unlinked after this
+        // commit. If the process is killed before that, the next writer unlinks them.
         for table in [
             ("ducklake_data_file", "data_file_id"),
             ("ducklake_delete_file", "delete_file_id"),

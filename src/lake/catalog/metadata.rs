@@ -18,8 +18,8 @@ pub(in crate::lake) fn ledger(connection: &Connection) -> Result<Option<String>,
     Ok(connection.query_row(sql, [LEDGER_KEY], |row| row.get(0)).optional()?)
 }
 
-/// Records the ledger's id, or removes it for `None`. Another process may be writing the lake at the same time: the
-/// digest of the rows does not cover this key, so the writer does not mistake the change for damage.
+/// Records the ledger's id, or removes it for `None`. Another process is allowed to write the lake at the same time:
+/// the digest of the rows does not cover this key, so that process does not mistake the change for damage.
 pub(in crate::lake) fn set_ledger(connection: &mut Connection, id: Option<&str>) -> Result<(), LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let sql = "DELETE FROM ducklake_metadata WHERE key = ? AND scope IS NULL";
@@ -31,7 +31,7 @@ pub(in crate::lake) fn set_ledger(connection: &mut Connection, id: Option<&str>)
     Ok(transaction.commit()?)
 }
 
-/// Whether the lake may have sealed files.
+/// Whether the lake may have sealed files: it is sealed, or it is being sealed or unsealed.
 pub(in crate::lake) fn is_sealed(connection: &Connection) -> Result<bool, LakeError> {
     let found: Option<String> = connection
         .query_row(

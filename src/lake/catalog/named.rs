@@ -66,8 +66,8 @@ fn entry(row: &Row<'_>, data: &Path) -> Option<(PathBuf, u64)> {
     Some((path, row.get(4).ok()?))
 }
 
-/// Faults that SQL can find in the rows about files. Each query returns the number of faulty rows. `?1` is the newest
-/// snapshot, `?2` the next file id.
+/// Faults that SQL can find in the rows about files: a description of each fault, and a query that returns the number
+/// of faulty rows. `?1` is the newest snapshot, `?2` the next file id.
 const CONTRADICTIONS: [(&str, &str); 9] = [
     (
         "files of a table that is not there",
@@ -136,7 +136,7 @@ const OF_ATTACHMENTS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Returns the contradictions between the rows about files, one string each.
+/// Returns the contradictions between the catalog's rows about tables, files and attachments, one string each.
 pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<String>, LakeError> {
     let head = head(connection)?;
     let mut found = Vec::new();
@@ -155,8 +155,8 @@ pub(in crate::lake) fn contradictions(connection: &Connection) -> Result<Vec<Str
     Ok(found)
 }
 
-/// Returns the faults that SQLite finds in its file, at most five, one string each. `quick` does not compare indexes
-/// with their tables.
+/// Returns the faults that SQLite finds in its file, at most five, one string each. If `quick` is true, SQLite does not
+/// compare indexes with their tables.
 pub(in crate::lake) fn broken_pages(connection: &Connection, quick: bool) -> Result<Vec<String>, LakeError> {
     let mut statement = connection.prepare(if quick {
         "PRAGMA quick_check(5)"

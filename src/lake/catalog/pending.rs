@@ -1,4 +1,6 @@
-//! The erasures that are recorded and not finished, and the epoch: how many times an erasure was recorded or finished.
+//! The erasures that are recorded and not finished, and the epoch: the number of changes of the rows of existing
+//! snapshots. The epoch rises when an erasure is recorded, when files are exchanged, and when a lake is sealed or
+//! unsealed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ const EPOCH_KEY: &str = "tabularium.erasures";
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS tabularium_erasure (erasure_id INTEGER PRIMARY KEY, mode VARCHAR NOT NULL, application VARCHAR NOT NULL, owners VARCHAR NOT NULL, patients VARCHAR NOT NULL, authorizations VARCHAR NOT NULL, first_file BIGINT NOT NULL)";
 
-/// Returns the epoch: how many times an erasure was recorded or finished.
+/// Returns the epoch of the catalog.
 pub(in crate::lake) fn epoch(connection: &Connection) -> Result<u64, LakeError> {
     let found: Option<String> = connection
         .prepare_cached("SELECT value FROM ducklake_metadata WHERE key = ? AND scope IS NULL")?

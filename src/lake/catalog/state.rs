@@ -20,14 +20,14 @@ use crate::lake::owners::owner::OwnerKey;
 pub(in crate::lake) struct CatalogState {
     /// The id of the newest snapshot. A commit raises it.
     pub(in crate::lake) newest: u64,
-    /// The epoch: how many times an erasure was recorded or finished.
+    /// The epoch. A change of the rows of existing snapshots raises it.
     pub(in crate::lake) erasures: u64,
     /// The id of the oldest snapshot. An expiry raises it.
     pub(in crate::lake) oldest: u64,
 }
 
-/// A table that the digest covers: its name, its columns, and a condition on `{row}` if the digest covers only some
-/// rows. Without a condition, the last text is empty.
+/// A table that the digest covers: its name, its columns, and a condition if the digest covers only some rows. `{row}`
+/// in the condition stands for the row. Without a condition, the last text is empty.
 type Covered = (&'static str, &'static [&'static str], &'static str);
 
 /// The tables that the digest always covers: all tables whose rows decide which files and columns belong to whom.

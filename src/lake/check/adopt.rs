@@ -95,7 +95,8 @@ struct Old {
     evidence: Vec<KeptEvidence>,
 }
 
-/// A snapshot's number or a count of erasures that is not below this counts as damage and is ignored.
+/// The limit of snapshot ids and of counts of erasures. If the old catalog or its mark has this number or a higher one,
+/// the number is damaged and is ignored.
 const MAX_SNAPSHOT: u64 = 1 << 53;
 
 /// Makes a new catalog from the data files of a folder. Returns [`LakeError::Busy`] while another process writes the

@@ -25,8 +25,9 @@ use crate::lake::store::folder::Folder;
 const BATCH_ROWS: usize = 1_024;
 const COLUMNS: [&str; 4] = ["id", "application", "authorization", "resource"];
 
-/// Returns the contradictions between `Binary` rows and attachments in the newest snapshot, each with its file.
-/// Returns none if another process commits at the same time.
+/// Returns the contradictions between `Binary` rows and attachments in the newest snapshot, each with its file. Returns
+/// none if another process commits at the same time, because the rows and the attachments may then be of different
+/// snapshots.
 pub(super) fn binaries(connection: &Connection, folder: &Folder) -> Result<Vec<(PathBuf, Problem)>, LakeError> {
     let snapshot = catalog::load(connection, folder, None)?;
     let mut attachments = catalog::all_attachments(connection)?;

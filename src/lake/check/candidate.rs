@@ -27,7 +27,8 @@ pub(super) struct Candidate {
     pub(super) written: WrittenFile,
     pub(super) schema: SchemaRef,
     pub(super) rows: Vec<RowMark>,
-    /// The application, patient and owner of an imported row. They show whether an owner key is the right one.
+    /// The application, patient and owner of an imported row. They show whether an owner key is the right one. `None`
+    /// if the file has no imported row of a person.
     pub(super) owned: Option<(String, String, i64)>,
 }
 

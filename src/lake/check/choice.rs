@@ -10,9 +10,9 @@ use super::candidate::Candidate;
 /// The files and rows that a new catalog takes.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// The files with rows to take: the index in the list of files, and the positions of the rows that are deleted.
+    /// The files with rows to take: the index in the list of files, and the positions of the rows that are not taken.
     pub(super) taken: Vec<(usize, BTreeSet<u64>)>,
-    /// The indexes of files from before an erasure. They still hold the erased rows.
+    /// The indexes of files from before an erasure. They still hold the erased rows, so the caller removes them.
     pub(super) erased: Vec<usize>,
 }
 

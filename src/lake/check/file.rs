@@ -61,7 +61,7 @@ fn contents(stored: &StoredData, metadata: &ParquetMetaData, key: Option<&FileKe
     let mut recorded: Vec<i32> = stored.columns.iter().map(|(id, _)| *id).collect();
     ids.sort_unstable();
     recorded.sort_unstable();
-    // For a sealed file the catalog records only three of the columns.
+    // For a sealed file the catalog records only three of the columns, so the file may have more columns.
     let are_recorded = match key {
         Some(_) => recorded.iter().all(|id| ids.binary_search(id).is_ok()),
         None => ids == recorded,
@@ -117,7 +117,7 @@ pub(super) fn delete_file(stored: &StoredDeletes, keys: &Keys) -> Option<Problem
     )))
 }
 
-/// Compares the sizes of a file and of its footer with the recorded ones. The error is the fault.
+/// Compares the sizes of a file and of its footer with the recorded sizes. Returns the first difference as the error.
 fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<(), Problem> {
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Problem::Missing,

@@ -50,7 +50,7 @@ impl Report {
 pub struct Finding {
     /// The file with the fault.
     pub path: PathBuf,
-    /// The kind of fault.
+    /// What is wrong with the file.
     pub problem: Problem,
 }
 

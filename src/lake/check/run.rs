@@ -64,7 +64,7 @@ pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report
     Ok(report)
 }
 
-/// Adds the keys that open the files to the folder, if the catalog says of which kind they are.
+/// Gives the folder the keys that open its files, if the catalog says whether the lake is sealed.
 fn unlocked(connection: &Connection, folder: Folder, source: &KekSource) -> Result<Folder, LakeError> {
     match catalog::kind(connection) {
         Ok(kind) => folder.unlock(kind, source),
@@ -95,7 +95,8 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
             report.being_written = true;
             None
         }
-        // The lock cannot be taken, for example because the folder is read-only. Such a folder has no writer.
+        // The lock cannot be taken, for example because the folder is read-only. Such a folder has no writer, so look
+        // for unnamed files without the lock.
         Err(_) => None,
     };
     if !report.being_written {

@@ -18,7 +18,8 @@ pub(super) struct StoredData {
     pub(super) footer_size: u64,
     /// The bounds of `owner`, `version` and `last_updated`. `None` if they are not recorded.
     pub(super) bounds: [Option<RangeInclusive<i64>>; 3],
-    /// The id of each top-level column in the file, and the number of rows in which it is null.
+    /// The id of each top-level column with recorded statistics, and the number of rows in which the column is null.
+    /// For a clear file, these are all its top-level columns.
     pub(super) columns: Vec<(i32, u64)>,
     /// The id of the key that seals the file. `None` for a clear file.
     pub(super) key: Option<String>,

@@ -25,7 +25,7 @@ use super::super::store::open::{Lake, LakeOptions};
 pub struct Lost {
     /// The number of data files that cannot be read, or whose delete file cannot be read.
     pub files: u64,
-    /// The number of undeleted rows in the files that `files` counts. Files that only older snapshots have count too.
+    /// The number of undeleted rows in the files that `files` counts. Rows that only older snapshots have are included.
     pub rows: u64,
     /// The number of attachments that cannot be read.
     pub attachments: u64,
@@ -78,9 +78,9 @@ impl CopyKeys {
         })
     }
 
-    /// Prepares a folder with a copied catalog and its files: removes the files that these keys do not open, from the
-    /// catalog and from the disk, and writes a keys database with the keys of the remaining files. No other process
-    /// may have the folder open.
+    /// Prepares a folder with a copied catalog and its files. Removes the files that these keys do not open from the
+    /// catalog and from the disk. Writes a keys database with the keys of the remaining files. No other process may use
+    /// the folder meanwhile.
     pub fn give_to(&self, dir: &Path) -> Result<(), LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let mut connection = catalog::open_writer(&folder.catalog())?;

@@ -38,8 +38,8 @@ pub(in crate::lake) struct Mark {
     /// Whether a writer must still destroy keys of a sealed lake.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
-    /// Whether new files are sealed, while a conversion runs and files of both kinds may exist. `None` outside a
-    /// conversion.
+    /// Whether new files are sealed during a conversion, when files of both kinds may exist. `None` if no conversion is
+    /// running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is_sealing: Option<bool>,
     /// Recorded erasures. An erasure stays here until all its old files are known to be gone.
@@ -47,7 +47,7 @@ pub(in crate::lake) struct Mark {
     unfinished_erasures: Vec<Unfinished>,
 }
 
-/// An erasure's [`Intent`], in the form in which the file has it.
+/// An erasure's [`Intent`], as `catalog.mark` stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Unfinished {
     mode: String,
@@ -130,8 +130,8 @@ impl Mark {
         })
     }
 
-    /// Reads the mark of a lake. Returns `None` if there is none or if it cannot be read. Then the catalog cannot be
-    /// compared with it.
+    /// Reads the mark of a lake. Returns `None` if there is none or if it cannot be read. In both cases there is no
+    /// mark with which the catalog can be compared.
     pub(in crate::lake) fn read(folder: &Folder) -> Option<Mark> {
         let text = std::fs::read(folder.mark()).ok()?;
         serde_json::from_slice(&text).ok()
@@ -148,7 +148,8 @@ impl Mark {
         self
     }
 
-    /// Replaces the mark `before` by this one. If either of them has unfinished erasures, the new file is synced.
+    /// Replaces the mark `before` by this one. If either of them has unfinished erasures, the new file is synced, so
+    /// that a crash of the machine does not lose it.
     pub(in crate::lake) fn write(&self, folder: &Folder, before: Option<&Mark>) -> Result<(), LakeError> {
         let is_durable = before
             .into_iter()

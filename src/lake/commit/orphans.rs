@@ -1,9 +1,9 @@
 //! Orphans: files in `data/` that no snapshot names, as an interrupted writer leaves them. The next writer moves them
 //! to `data/.orphans/TIME/`, and a later one removes them after a day.
 //!
-//! A file counts as an orphan only if the catalog can be trusted. Then the catalog agrees with its mark, all files
-//! that it names exist with their recorded sizes, and its rows do not contradict each other. The catalog itself
-//! records the files that it has released: expired files, and files that an erasure replaced. These are removed at
+//! A file counts as an orphan only if the catalog can be trusted: the catalog agrees with its mark, all files that it
+//! names exist with their recorded sizes, and its rows do not contradict each other. The catalog also lists the files
+//! that it has released: expired files, and files that an erasure replaced. These are not orphans, and are removed at
 //! once.
 
 use std::path::{Path, PathBuf};
@@ -100,7 +100,7 @@ pub(in crate::lake) fn kept_with_rows_of(folder: &Folder, scopes: &[&Scope]) -> 
 }
 
 /// Whether a kept file may hold rows of these scopes, or their ids. A kept catalog has the ids of the Patients and
-/// authorizations of erasures that it has recorded. An unreadable file counts.
+/// authorizations of erasures that it has recorded. Also `true` for an unreadable file, because it may hold them.
 fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name.ends_with(".parquet") || is_attachment(path) {
@@ -114,14 +114,14 @@ fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
 
 fn may_hold(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A readable delete file holds only positions.
+    // A delete file holds only positions and no rows. An unreadable one is treated like a data file below.
     if name.ends_with(deletes::SUFFIX) && deletes::read(path, keys).is_ok() {
         return false;
     }
     if is_attachment(path) {
         return match read_trailer(path, keys) {
             Ok(trailer) => scopes.iter().any(|scope| trailer.is_of(scope)),
-            // Without a readable trailer nobody knows whose attachment this is.
+            // Without a readable trailer nobody knows whose attachment this is, so it may be of these scopes.
             Err(_) => path.exists(),
         };
     }

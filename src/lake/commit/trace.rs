@@ -11,8 +11,8 @@ use super::super::owners::scope::Mode;
 use super::super::store::folder::Folder;
 use super::mark::Mark;
 
-/// After this time a writer checks everything again. It finds what a disk fault has changed, or what a person has
-/// changed without a writer.
+/// After this time a writer checks everything again. So it notices changes by disk faults, and by people who changed
+/// files without a writer.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
 /// The state that a writer leaves for the next one of the same process.

@@ -60,7 +60,7 @@ pub struct NewAttachment<'a> {
     pub bytes: &'a Path,
     /// The length and digests of the bytes.
     pub sums: &'a Sums,
-    /// A hash of facts about the document. If the next sync computes the same one, it does not fetch the document
+    /// A hash of facts about the document. If the next sync computes the same hash, it does not fetch the document
     /// again.
     pub origin: &'a str,
 }
@@ -188,7 +188,7 @@ impl<'w> Transaction<'w> {
     pub fn add_attachment(&mut self, mode: Mode, new: NewAttachment<'_>) -> Result<(), LakeError> {
         let dir = self.writer.lake().folder().table(mode, attachment::TABLE);
         private::folder(&dir).map_err(LakeError::io("create", &dir))?;
-        // Bytes that were sealed while they were written keep the key of that time.
+        // If new files are sealed, use the key with which the bytes were sealed, or the new key if the bytes are clear.
         let key = self.keys().make()?.map(|made| new.sums.key.clone().unwrap_or(made));
         let whose = attachment::name_begin(self.writer.lake().owner_key(), mode, new.application, new.owner);
         let path = dir.join(attachment::new_name(&whose, key.as_ref().map(FileKey::id)));
@@ -280,7 +280,7 @@ impl<'w> Transaction<'w> {
         inserted?;
         self.is_unsure = false;
         let snapshot = self.writer.publish(&self.base)?;
-        // Write the mark now and not only when the writer ends, because the process may be killed before.
+        // Write the mark now. Do not wait until the writer ends, because the process may be killed before that.
         self.writer.mark_commit();
         Ok(snapshot)
     }

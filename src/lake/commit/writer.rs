@@ -23,8 +23,8 @@ use super::mark::Mark;
 use super::orphans;
 use super::trace::Trace;
 
-/// A snapshot is kept this much longer than its page links work, in microseconds. Another process may issue links to
-/// it until it notices the next commit.
+/// A snapshot is kept this much longer than its page links work, in microseconds. A process that has not noticed the
+/// next commit yet may still issue links to the snapshot.
 const EXPIRY_DELAY: i64 = 60_000_000;
 
 /// The right to write a lake, held until it is dropped.
@@ -40,8 +40,8 @@ pub struct LakeWriter {
     pub(in crate::lake) leaves_orphans: bool,
     /// The time when erasures were last recorded. `None` if files were exchanged after that, or if none were recorded.
     pub(in crate::lake) recorded: Option<Instant>,
-    /// The minimum time between the record of erasures and the first exchange of files, so that other processes can
-    /// notice the erasures.
+    /// The minimum time from recording erasures to the first replacement of files, so that other processes can notice
+    /// the erasures.
     pub(in crate::lake) notice: Duration,
     /// Hashes of the ids that this writer has erased.
     pub(in crate::lake) erased_ids: ErasedIds,
@@ -92,7 +92,8 @@ impl LakeWriter {
         if let Err(error) = writer.destroy_keys() {
             tracing::warn!(%error, "keys of what was erased could not be destroyed; the next writer tries again");
         }
-        // If the last writer of the lake was in this process and ended normally, no keys are left over.
+        // An interrupted writer may have left keys without files. If the last writer of the lake was in this process
+        // and ended normally, there are none, so do not look for them.
         if !is_known && let Err(error) = writer.sweep_keys() {
             tracing::warn!(%error, "keys of an interrupted writer could not be destroyed; the next writer tries again");
         }
@@ -115,8 +116,8 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Finds files that `tabularium check --adopt` has kept and that may hold rows of these scopes. Returns a text
-    /// for each.
+    /// Finds files that `tabularium check --adopt` has kept and that may hold rows of these scopes. Returns a text for
+    /// each file, which asks the operator to remove it.
     pub(in crate::lake) fn kept_with_rows_of(&self, scopes: &[&Scope]) -> Vec<String> {
         orphans::kept_with_rows_of(self.lake.folder(), scopes)
     }
@@ -136,8 +137,8 @@ impl LakeWriter {
         }
     }
 
-    /// Drops the snapshots whose page links have expired and that no reader in this process holds. Removes the files
-    /// that no other snapshot reaches.
+    /// Drops the snapshots whose page links have expired, if they are older than all snapshots that readers in this
+    /// process hold. Removes the files that no other snapshot has.
     pub fn expire(&mut self) -> Result<Expired, LakeError> {
         let now = self.lake.clock().now();
         let until = now - self.lake.retention().as_micros() as i64 - EXPIRY_DELAY;
@@ -309,9 +310,8 @@ impl Opened {
 }
 
 /// Removes the files that the catalog has released, and moves aside the files that it does not name: files of
-/// transactions that never committed. Runs under the lock. If there are unnamed files, and a named file is missing or
-/// has another size or the catalog contradicts itself, returns an error instead. Then unnamed files may belong to the
-/// lake.
+/// transactions that never committed. Runs under the lock. Returns an error and moves nothing if the unnamed files may
+/// belong to the lake: because a named file is missing or has another size, or because the catalog contradicts itself.
 pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
     let folder = lake.folder();
     let named = catalog::named(connection, &folder.data())?;

@@ -197,7 +197,8 @@ impl Stream<'_> {
     }
 }
 
-/// Starts reading the rows of a file that are not deleted. Also returns whether damaged pages are detected.
+/// Starts reading the rows of a file that are not deleted. Also returns whether the pages have checksums, which reveal
+/// damage.
 fn open(data: &DataFile, batch_rows: usize, keys: &Keys) -> Result<(ParquetRecordBatchReader, bool), LakeError> {
     let file = CheckedFile::open(&data.path, keys)?;
     let has_checksums = file.has_checksums();
@@ -399,10 +400,10 @@ struct Output<'a> {
     type_id: TypeId,
     schema: &'a Arc<Schema>,
     max_files: u64,
-    /// The weight at which a file is full.
+    /// The estimated bytes of a file that is full. The next change of the owner then starts a new file.
     cut_at: f64,
     rows_a_file: usize,
-    /// The weight of the rows gathered for the file that is being written.
+    /// The estimated bytes (by `row_weight`) of the rows of the file that is being written.
     weight: f64,
     open: Option<FileWriter>,
     done: Vec<WrittenFile>,

@@ -1,5 +1,5 @@
-//! Compaction: merges many small or overlapping files of a table into few large ones with disjoint owner ranges.
-//! Afterwards one person's rows are adjacent, in whatever order they were imported.
+//! Compaction: merges many small or overlapping files of a table into few large ones with disjoint owner ranges. After
+//! a thorough compaction one person's rows are adjacent, in whatever order they were imported.
 //!
 //! `plan` decides which files to merge, `merge` merges them in bounded memory, and `run` commits the result. Readers
 //! keep the snapshots that they hold. Replaced files stay until the snapshots that need them have expired.

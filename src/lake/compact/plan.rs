@@ -2,24 +2,25 @@
 //! and their numbers of rows and of deleted rows.
 //!
 //! Files form *runs*. Within a run the owner ranges are disjoint, so an owner has rows in at most one file of each run.
-//! The minimum number of runs equals the maximum number of files that any owner is in. Only merging whole runs lowers
-//! this number. The smallest runs are merged first, so that the bytes rewritten per byte stored stay logarithmic.
+//! The minimum number of runs equals the maximum number of files that any owner is in. A merge lowers this number only
+//! if it merges whole runs. The smallest runs are merged first. So the number of times that a stored byte is rewritten
+//! grows only with the logarithm of the table's size.
 
 use std::ops::RangeInclusive;
 
-/// A thrifty compaction merges runs if an owner is in more than `MAX_RUNS` files of a table. It reduces them to
-/// `LEFT_RUNS`.
+/// A thrifty compaction merges runs if an owner is in more than `MAX_RUNS` files of a table. The merge takes so many
+/// runs that at most `LEFT_RUNS` are left, if `FAN_IN` allows this.
 const MAX_RUNS: usize = 8;
 const LEFT_RUNS: usize = 4;
 /// A thrifty compaction waits until there are this many small files, so that it does not rewrite a growing file for
 /// each new small file.
 const SMALL_FILES: usize = 16;
-/// A file is small if it has fewer bytes than the target divided by this number.
+/// A file is small if it has fewer bytes than the target size divided by this number.
 const SMALL: u64 = 2;
-/// A small file is always worth merging if it has at most as many bytes as the target divided by this number. A small
-/// file with more bytes is merged only if it is at most twice as large as all smaller files together.
+/// A small file is always worth merging if it has at most as many bytes as the target size divided by this number. A
+/// larger small file is merged only if it is at most twice as large as all smaller files together.
 const TINY: u64 = 32;
-/// The maximum number of runs read at the same time. It bounds the memory.
+/// The maximum number of runs that one merge reads at the same time. It bounds the memory of the merge.
 pub(super) const FAN_IN: usize = 32;
 
 /// How far a compaction goes.
@@ -46,14 +47,15 @@ impl Candidate {
         self.bytes < target / SMALL
     }
 
-    /// Whether at least a tenth of the rows are deleted, so that rewriting the file alone pays.
+    /// Whether at least a tenth of the rows are deleted, so that the file is worth rewriting even if no other file is
+    /// merged with it.
     fn worn(&self) -> bool {
         self.deleted * 10 >= self.rows && self.deleted > 0
     }
 }
 
-/// Returns the files to merge next, as runs. The merged files will have about `target` bytes. Returns `None` if
-/// nothing is left to merge. Repeated planning and merging terminates.
+/// Returns the files to merge next, as runs. The merged files will have about `target` bytes. Returns `None` if nothing
+/// is left to merge. A caller that merges and plans again and again comes to this end.
 pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<Vec<Vec<Candidate>>> {
     let group = match effort {
         Effort::Thorough => overlapping(files, target),
@@ -63,7 +65,7 @@ pub(super) fn next(files: &[Candidate], effort: Effort, target: u64) -> Option<V
     }?;
     let mut group = runs(group);
     if group.len() > FAN_IN {
-        // Merge only the smallest runs now. A later merge takes their result.
+        // Merge only the smallest runs now. A later merge takes their result together with the other runs.
         group.sort_by_key(|run| bytes(run));
         group.truncate(FAN_IN);
     }
@@ -100,7 +102,7 @@ fn worth_merging(group: &[Candidate]) -> bool {
     group.len() > 1 || group.iter().any(Candidate::worn)
 }
 
-/// Returns small files of similar size, if there are at least [`SMALL_FILES`].
+/// Returns small files of similar size (see `TINY`). `None` if there are fewer than [`SMALL_FILES`].
 fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     let mut small: Vec<Candidate> = files.iter().filter(|file| file.small(target)).cloned().collect();
     small.sort_by_key(|file| file.bytes);
@@ -117,7 +119,8 @@ fn small_files(files: &[Candidate], target: u64) -> Option<Vec<Candidate>> {
     (small.len() >= SMALL_FILES).then_some(small)
 }
 
-/// Returns the smallest runs, if there are more than [`MAX_RUNS`].
+/// Returns the files of the smallest runs, so many that `LEFT_RUNS` runs or fewer are left after their merge. `None` if
+/// there are at most [`MAX_RUNS`] runs.
 fn deep_runs(files: &[Candidate]) -> Option<Vec<Candidate>> {
     let mut runs = runs(files.to_vec());
     if runs.len() <= MAX_RUNS {
@@ -148,8 +151,8 @@ fn worn_file(files: &[Candidate]) -> Option<Vec<Candidate>> {
 /// start. So runs of few wide files and runs of many narrow files stay apart.
 fn runs(files: Vec<Candidate>) -> Vec<Vec<Candidate>> {
     let mut runs: Vec<Vec<Candidate>> = Vec::new();
-    // The end of each run, and its index in `runs`. So the latest end before a start is found without looking at
-    // every run.
+    // The end of each run, and the index of the run in `runs`. The set is sorted, so it yields the latest end before a
+    // start without a look at every run.
     let mut ends: std::collections::BTreeSet<(i64, usize)> = std::collections::BTreeSet::new();
     for file in sorted(&files) {
         let free = ends.range(..(*file.owners.start(), 0)).next_back().copied();
@@ -197,7 +200,8 @@ mod tests {
         }
     }
 
-    /// Returns the result of a merge: disjoint files of about the target's size, cut between owners.
+    /// Simulates a merge. Returns files with disjoint owner ranges and about the target size. An owner is in one file
+    /// only.
     fn merge(group: &[Vec<Candidate>], next_id: &mut u64) -> Vec<Candidate> {
         let files = group.concat();
         let (first, last) = files.iter().fold((i64::MAX, i64::MIN), |(first, last), file| {

@@ -49,12 +49,12 @@ pub struct Compacted {
     pub bytes_after: u64,
 }
 
-/// A file that could not be read. It stays unchanged, and the other files are merged without it.
+/// A file that could not be read. It stays unchanged. The compaction merges the other files without it.
 #[derive(Debug)]
 pub struct Unreadable {
     /// The data file.
     pub path: PathBuf,
-    /// The error in this file or in its delete file.
+    /// The error that occurred when the data file or its delete file was read.
     pub error: LakeError,
 }
 
@@ -63,7 +63,7 @@ pub struct Unreadable {
 pub struct Compaction {
     options: CompactOptions,
     unreadable: BTreeMap<u64, Unreadable>,
-    /// The ids of files that need not be examined again: they have checksums, or cannot be read.
+    /// The ids of files that `lacks_checksums` need not open again: they have checksums, or cannot be read.
     summed: BTreeSet<u64>,
 }
 
@@ -98,8 +98,8 @@ impl Compaction {
         }
     }
 
-    /// Does one merge. Returns its table and result, or `None` if there is nothing to merge. Between two steps other
-    /// writers may write.
+    /// Does one merge. Returns the table and the result of the merge, or `None` if there is nothing to merge. Each step
+    /// is a transaction of its own, so the caller may give the lake to other writers between two steps.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<Option<(Mode, TypeId, Compacted)>, LakeError> {
         let (snapshot, keys) = (writer.lake().snapshot(), writer.lake().folder().keys().clone());
         for table in snapshot.tables.values() {
@@ -139,8 +139,9 @@ impl Compaction {
         Some(vec![vec![candidate(file)]])
     }
 
-    /// Whether an earlier program wrote this file without checksums. A thorough compaction rewrites such a file even if
-    /// no other file is merged with it. If the file cannot be opened, adds it to `unreadable`.
+    /// Whether the file has no checksums, because an earlier version of this program wrote it. A thorough compaction
+    /// rewrites such a file even if no other file is merged with it. If the file cannot be opened, adds it to
+    /// `unreadable`.
     fn lacks_checksums(&mut self, file: &DataFile, keys: &Keys) -> bool {
         if self.summed.contains(&file.id) {
             return false;

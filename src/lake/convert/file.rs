@@ -1,4 +1,5 @@
-//! Rewrites one file of a lake that is being sealed or unsealed, in the lake's new kind.
+//! Rewrites one file of a lake that is being sealed or unsealed. The new file is sealed if the lake is being sealed,
+//! and unencrypted otherwise.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ pub(super) enum Old {
     Attachment(StoredAttachment),
 }
 
-/// The file that replaces a file of the former kind.
+/// The new files that replace an [`Old`]: a data file with its delete files, or an attachment with the key that seals
+/// it.
 #[derive(Debug)]
 pub(super) enum New<'p> {
     Data(Exchange<'p>),
@@ -30,7 +32,7 @@ pub(super) enum New<'p> {
 }
 
 impl New<'_> {
-    /// Returns the keys that seal the new files.
+    /// Returns the keys that seal the new files. There are none if the lake is being unsealed.
     pub(super) fn keys(&self) -> Vec<&FileKey> {
         match self {
             New::Data(exchange) => {
@@ -73,8 +75,8 @@ impl Old {
         }
     }
 
-    /// Writes the replacement of the file, in the kind that the lake's new files have. Also returns the paths of the
-    /// new files. Dropping these paths removes the files.
+    /// Writes the new files that replace this one: sealed if the lake is being sealed, unencrypted otherwise. Also
+    /// returns the paths of the new files. If the returned [`Fresh`] is dropped, it removes these files.
     pub(super) fn convert(&self, folder: &Folder, owner_key: OwnerKey) -> Result<(New<'_>, Fresh), LakeError> {
         let mut fresh = Fresh::default();
         let new = match self {
@@ -85,7 +87,7 @@ impl Old {
     }
 }
 
-/// Writes a new data file with the same rows at the same positions, and the delete files of the new file.
+/// Writes a new data file with the same rows at the same positions, and the delete files of the new data file.
 fn data_file<'p>(
     folder: &Folder,
     table: &'p TableSnapshot,

@@ -1,5 +1,5 @@
-//! Removes files of the lake's former kind that no snapshot names: orphans of interrupted writers. Finds data files
-//! and catalogs that `tabularium check --adopt` has kept in clear.
+//! Removes orphans of interrupted writers, which no snapshot names, if they are not of the lake's new kind. Also finds
+//! the unencrypted data files and catalogs that `tabularium check --adopt` has kept.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::lake::seal;
 use crate::lake::store::disk::remove as remove_file;
 use crate::lake::store::survey::{files_below, survey};
 
-/// Removes orphans of the former kind. From a sealed lake it removes clear ones. From an open lake it removes sealed
-/// ones, because their keys are about to be destroyed. Returns a text for each orphan that could not be removed, and a
-/// text if orphans cannot be listed. For a sealed lake it also returns a text for each clear file that was kept by
-/// `tabularium check --adopt`.
+/// Removes orphans that are not of the lake's kind. From a sealed lake it removes unencrypted ones. From an open lake
+/// it removes sealed ones, because their keys are about to be destroyed. Returns a text for each orphan that could not
+/// be removed, and a text if orphans cannot be listed. For a sealed lake it also returns a text for each unencrypted
+/// file that `tabularium check --adopt` has kept. The operator must remove such a file.
 pub(super) fn remove(writer: &LakeWriter) -> Result<Vec<String>, LakeError> {
     let folder = writer.lake().folder();
     let named = catalog::named(&writer.connection, &folder.data())?;

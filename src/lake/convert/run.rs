@@ -1,4 +1,4 @@
-//! A conversion, step by step. Between two steps other writers may write.
+//! A conversion, step by step. Between two steps the caller may give the lake to other writers.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyStore, Kind};
 use crate::parallel::{self, processors};
 
-/// The approximate size of the files that one step rewrites, in bytes. During the step the disk needs this much more
-/// space.
+/// The approximate size in bytes of the files that one step rewrites. The old files stay during the step, so the disk
+/// needs about this much more space.
 const AT_ONCE: u64 = 256 << 20;
 
 /// The results of a conversion.
@@ -27,13 +27,13 @@ pub struct Converted {
     pub attachments: u64,
     /// The size of the new files in bytes.
     pub bytes: u64,
-    /// What remains of the former kind, as texts for messages: files that could not be read or removed, keys that could
-    /// not be destroyed, the catalog's log. The conversion is incomplete while the catalog names a file of the former
-    /// kind.
+    /// Texts for messages about what remains of the former kind (sealed or unencrypted): files that could not be read
+    /// or removed, keys that could not be destroyed, the catalog's log. The conversion is incomplete while the catalog
+    /// names a file of the former kind.
     pub left: Vec<String>,
 }
 
-/// A conversion of a lake to another kind. It leaves out files that it could not read.
+/// A conversion of a lake from open to sealed, or from sealed to open. It leaves out files that it could not read.
 #[derive(Debug)]
 pub struct Conversion {
     goal: Kind,
@@ -69,8 +69,8 @@ impl Conversion {
         &self.done
     }
 
-    /// Does one part of the work. Returns `true` if there is more. Replaced files stay until the next writer opens
-    /// the lake, so that readers in other processes can notice the new files.
+    /// Does one part of the work. Returns `true` if there is more to do. Replaced files stay until the next writer
+    /// opens the lake, or until the last step. So readers in other processes have time to notice the new files.
     pub fn step(&mut self, writer: &mut LakeWriter) -> Result<bool, LakeError> {
         let halfway = match self.goal {
             Kind::Sealed | Kind::Sealing => Kind::Sealing,
@@ -93,7 +93,8 @@ impl Conversion {
         Ok(false)
     }
 
-    /// Returns some files of the former kind, with about `at_once` bytes. Returns at least one file if any is left.
+    /// Returns files of the former kind until they have about `at_once` bytes in total. Returns at least one file,
+    /// unless no readable file of the former kind is left.
     fn next(&self, writer: &LakeWriter) -> Result<Vec<Old>, LakeError> {
         let connection = &writer.connection;
         let are_sealed = self.goal == Kind::Open;
@@ -121,8 +122,8 @@ impl Conversion {
         Ok(some)
     }
 
-    /// Rewrites some files on several threads, and replaces the old ones by them. If the disk is too full for all of
-    /// them, replaces none, and the next steps rewrite one file at a time.
+    /// Rewrites the files in `some` on several threads, and then replaces all of them in one transaction. If a new file
+    /// cannot be written because the disk is full, replaces none. Then the next steps rewrite one file at a time.
     fn convert(&mut self, writer: &mut LakeWriter, some: &[Old]) -> Result<(), LakeError> {
         let (folder, owner_key) = (writer.lake().folder().clone(), writer.lake().owner_key());
         let made = parallel::map(some, processors(), |old| old.convert(&folder, owner_key));
@@ -133,7 +134,8 @@ impl Conversion {
                     new.push(one);
                     fresh.append(files);
                 }
-                // The disk may have space for fewer files at a time. So let the next steps rewrite one file at a time.
+                // The disk may have space for fewer files at a time. So replace none now, and let the next steps
+                // rewrite one file at a time.
                 Err(error) if error.is_of_writing() && self.at_once > 0 && some.len() > 1 => {
                     tracing::debug!(%error, "files are written anew one by one");
                     self.at_once = 0;
@@ -158,8 +160,8 @@ impl Conversion {
         Ok(())
     }
 
-    /// Removes what remains of the former kind: replaced files, orphans, keys without files, and old pages of the
-    /// catalog.
+    /// Removes what remains of the former kind: replaced files, orphans, keys without files, and old pages in the
+    /// catalog's log. Adds what could not be removed to `done.left`.
     fn end(&mut self, writer: &mut LakeWriter) -> Result<(), LakeError> {
         let mut left: Vec<String> = writer.remove_scheduled()?.iter().map(|error| reasons(error)).collect();
         if writer.lake().kind() == self.goal {
@@ -211,8 +213,9 @@ impl LakeWriter {
         }
         let exchanged = catalog::exchange_converted(&mut self.connection, &files, &attachments);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
-            // Even if an error is returned, the catalog may name the new files. So do not remove them. If the catalog
-            // does not name them, the next writer moves them aside.
+            // The exchange succeeded. Or it returned an error, but the epoch has changed or cannot be read, so the
+            // catalog may name the new files. In both cases do not remove them. If the catalog does not name them, the
+            // next writer moves them aside.
             fresh.keep();
         }
         exchanged?;

@@ -1,5 +1,6 @@
-//! Repeats the erasures that came after a copy of the lake was made. The ledger of erasures holds only hashes. So
-//! this file hashes the owner and ids of each row of the copy and looks for the hash in the ledger.
+//! Repeats the erasures that came after a copy of the lake was made. The ledger of erasures holds only hashes, so it
+//! does not tell which rows to erase. This file therefore hashes the owner and ids of each row of the copy and looks
+//! for the hash in the ledger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,23 +18,24 @@ use crate::lake::error::LakeError;
 use crate::lake::file::CheckedFile;
 use crate::lake::owners::scope::{Mode, PatientScope};
 
-/// The maximum number of erasures that run together.
+/// The maximum number of intents that are erased together, in one call of `erase_all`.
 const AT_ONCE: usize = 1_000;
 
-/// The ids of one owner's Patients and authorizations. The rows that belong to them are to be erased.
+/// The ids of Patients and authorizations of one owner. The owner's rows that belong to one of these ids are to be
+/// erased.
 #[derive(Debug, Default)]
 struct OwnerIds {
     patients: BTreeSet<String>,
     authorizations: BTreeSet<String>,
 }
 
-/// The ids whose rows are to be erased, by mode, application and owner.
+/// The ids whose rows are to be erased. The key is mode, application and owner.
 type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {
     /// Erases rows from this copy of a lake if they were erased from the original after the copy was made. Returns a
     /// result for each mode, application and owner with such rows. From now on this writer enters no erasure in the
-    /// ledger.
+    /// ledger, because these erasures come from the ledger.
     pub fn erase_again(&mut self, since: &ErasedSince) -> Result<Vec<Erased>, LakeError> {
         self.erases_again = true;
         if since.is_empty() {
@@ -114,7 +116,7 @@ fn look_at_rows(
         .and_then(|owners| owners.as_primitive_opt::<Int64Type>());
     let owners = owners.ok_or_else(missing)?;
     let applications = text("application").ok_or_else(missing)??;
-    // A file lacks a column if no row has a value in it.
+    // A file lacks a column if no row has a value in it. So it is no error if one of these two columns is missing.
     let (patients, authorizations) = (text("patient").transpose()?, text("authorization").transpose()?);
     let value = |column: Option<&'_ arrow::array::StringArray>, row: usize| {
         column
@@ -125,7 +127,8 @@ fn look_at_rows(
     for row in 0..batch.num_rows() {
         let (patient, authorization) = (value(patients, row), value(authorizations, row));
         let now = (owners.value(row), applications.value(row), patient, authorization);
-        // Rows are sorted by owner, so the next row usually belongs to the same person.
+        // Rows are sorted by owner, so the next row usually has the same ids. Then skip it, because its hash was
+        // already looked up.
         if last.as_ref() == Some(&now) {
             continue;
         }

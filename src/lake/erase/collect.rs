@@ -10,8 +10,9 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 
 impl LakeWriter {
-    /// Returns the evidence that the catalog has for each of these intents. Each intent comes with the ids of its
-    /// Patients, and the search also looks for these ids. Call this when the erasures are finished, and then
+    /// Returns the evidence that the catalog has for each of these intents, with the result of a search for erased ids
+    /// in the catalog and among attachments. Each intent comes with the ids of its Patients, and the search also looks
+    /// for these ids. Call this when the erasures are finished, and then
     /// [`forget_evidence`](LakeWriter::forget_evidence).
     pub fn evidence(&mut self, intents: &[(Intent, Vec<String>)]) -> Result<Vec<Evidence>, LakeError> {
         let key = self.lake().owner_key();
@@ -55,8 +56,8 @@ impl LakeWriter {
         Ok(all)
     }
 
-    /// Returns the ids that this writer has erased, for a search elsewhere. Also returns a number for each intent: the
-    /// number under which [`ErasedIds`] has the intent's ids.
+    /// Returns the ids that this writer has erased, so that the caller can search other databases for them. Also
+    /// returns for each intent the number under which [`ErasedIds`] has the ids of this intent.
     pub fn erased_ids(&mut self, intents: &[Intent]) -> (&ErasedIds, Vec<u32>) {
         let key = self.lake().owner_key();
         let numbers = intents

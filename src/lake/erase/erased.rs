@@ -15,10 +15,10 @@ pub struct Erased {
     pub attachments: u64,
     /// The number of files that were rewritten without the rows.
     pub files_rewritten: u64,
-    /// The number of files that were removed without a replacement, because they had no other rows.
+    /// The number of files that were removed without a replacement, because no row of them was left in any snapshot.
     pub files_removed: u64,
     /// Places where erased bytes may remain, as texts for messages. Examples are a file that could not be read or
-    /// replaced, and the catalog's log while another process reads it. No scope shows these bytes. Each writer tries
-    /// again to remove them.
+    /// replaced, and the catalog's log while another process reads it. No reader of the lake sees the erased rows
+    /// there. Each later writer tries again to remove the bytes.
     pub left: Vec<String>,
 }

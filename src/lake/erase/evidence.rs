@@ -1,5 +1,6 @@
-//! Evidence of an erasure: the files that it replaced, and the result of a search for the erased ids in the new
-//! files. Evidence names no person. The catalog keeps it until the caller of the erasure has it removed.
+//! Evidence of an erasure: the files that it replaced, and the result of a search for the erased ids in the new files.
+//! Evidence names no person. The catalog keeps it until the caller of the erasure calls
+//! [`forget_evidence`](crate::lake::LakeWriter::forget_evidence).
 
 use std::sync::Arc;
 
@@ -9,12 +10,13 @@ use super::identifiers::Identifiers;
 use super::intent::Intent;
 use crate::lake::owners::owner::OwnerKey;
 
-/// The state of a lake, by two numbers.
+/// The newest snapshot and the epoch of a lake at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LakeState {
     /// The id of the newest snapshot.
     pub snapshot: u64,
-    /// How many times an erasure was recorded or finished.
+    /// The lake's epoch. It rises when an erasure is recorded, when files are exchanged in existing snapshots, and when
+    /// the lake is sealed or unsealed.
     pub erasures: u64,
 }
 
@@ -25,7 +27,7 @@ pub struct ErasedFile {
     pub path: String,
     /// The SHA-256 of the file's bytes, in hexadecimal digits.
     pub sha256: String,
-    /// The file that replaces this file. `None` if no rows were left.
+    /// The file that replaces this file. `None` if no row of this file was left in any snapshot.
     pub replaced_by: Option<ReplacingFile>,
     /// The type of the file's resources.
     #[serde(rename = "type")]
@@ -36,7 +38,7 @@ pub struct ErasedFile {
     pub resources: u64,
 }
 
-/// The file that replaced another one, read again from the disk.
+/// The file that replaced another one. Its hash and the search results come from reading it again from the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplacingFile {
     /// The path of the file below `data/`.
@@ -44,7 +46,7 @@ pub struct ReplacingFile {
     /// The SHA-256 of the file's bytes, in hexadecimal digits.
     pub sha256: String,
     /// The number of strings in the file's columns that were searched for the erased ids. Only rows of the erasure's
-    /// application are searched.
+    /// application count.
     pub values: u64,
     /// The number of searched strings that contain an erased id.
     pub found: u64,
@@ -62,12 +64,12 @@ pub struct ErasedAttachment {
     pub sha256: String,
 }
 
-/// How many values were searched, and how many of them contain an id.
+/// The result of a search for erased ids: how many values were searched, and how many of them contain an erased id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Searched {
     /// The number of searched values.
     pub values: u64,
-    /// The number of values that contain an id.
+    /// How many of the searched values contain an erased id.
     pub found: u64,
 }
 
@@ -89,17 +91,17 @@ pub struct Evidence {
     pub files: Vec<ErasedFile>,
     /// The attachments that were removed.
     pub attachments: Vec<ErasedAttachment>,
-    /// The number of searched ids.
+    /// The number of erased ids for which the files and the catalog were searched.
     pub ids: u64,
     /// The result of the search in the texts of the catalog.
     pub catalog: Searched,
-    /// The result of the search among attachment files: the number of files, and the number of those that belong to
-    /// the person.
+    /// The result of the search among attachment files. `values` is the number of files, and `found` is the number of
+    /// files that belong to the person.
     pub attachment_files: Searched,
 }
 
 impl Evidence {
-    /// Combines the evidence of two parts of the same erasure.
+    /// Combines the evidence of two intents of the same request.
     pub fn and(mut self, other: Evidence) -> Evidence {
         self.before = match (self.before, other.before) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -109,8 +111,8 @@ impl Evidence {
         self.files.extend(other.files);
         self.attachments.extend(other.attachments);
         self.ids += other.ids;
-        // Both parts searched the same catalog and the same attachment files, so do not add up the numbers of searched
-        // values.
+        // Both searches covered the same catalog and the same attachment files, so do not add up the numbers of
+        // searched values.
         self.catalog.values = self.catalog.values.max(other.catalog.values);
         self.catalog.found += other.catalog.found;
         self.attachment_files.values = self.attachment_files.values.max(other.attachment_files.values);
@@ -119,7 +121,7 @@ impl Evidence {
     }
 
     /// Combines the evidence of one erasure with the evidence of a second attempt, `newer`. A file or attachment that
-    /// is in both counts only once. The search results are those of `newer`.
+    /// both have is listed only once. The search results are those of `newer`.
     pub fn again(mut self, newer: Evidence) -> Evidence {
         let known = |file: &ErasedFile| self.files.contains(file);
         let files: Vec<ErasedFile> = newer.files.into_iter().filter(|file| !known(file)).collect();
@@ -144,7 +146,7 @@ impl Evidence {
 }
 
 /// Returns the subject of an intent: a keyed hash under which the catalog keeps the evidence. Without the lake's key
-/// nobody can tell which person it is about.
+/// nobody can tell which person the evidence is about.
 pub(in crate::lake) fn subject(key: OwnerKey, intent: &Intent) -> String {
     let Intent {
         mode,
@@ -171,8 +173,9 @@ impl ErasedIds {
         }) as u32
     }
 
-    /// Returns the numbers of the intents whose ids are in a cell of a database, without duplicates. If the column's
-    /// name contains `patient`, a short id counts even without its type.
+    /// Returns the numbers of the intents whose ids are in a cell of a database, without duplicates. A short id counts
+    /// if its type and a slash are in front of it, as in `Patient/a`. If the column's name contains `patient`, a
+    /// Patient's short id counts without them, too.
     pub fn in_cell(&self, column: &str, text: &str) -> Vec<u32> {
         let mut found = Vec::new();
         self.identifiers.in_text(text, |whose| found.push(whose));

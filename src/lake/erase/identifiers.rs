@@ -1,5 +1,5 @@
-//! Finds ids of erased resources in texts. It keeps a keyed hash of each id: the ids of a million resources take a
-//! few megabytes, and the hashes do not reveal the ids.
+//! Finds ids of erased resources in texts. It keeps a keyed hash of each id, so the ids of a million resources take
+//! only a few megabytes, and the hashes do not reveal the ids.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -18,9 +18,10 @@ pub(in crate::lake) struct Identifiers {
     known: FxHashMap<u64, u32>,
     /// The number of ids of each subject.
     counts: Vec<u64>,
-    /// The minimum and maximum length of long ids, which are found without a type in front of them.
+    /// The minimum and maximum length of the added long ids, which are found without a type in front of them. A word of
+    /// another length is not hashed.
     alone: Lengths,
-    /// The minimum and maximum length of a type, a slash and a short id.
+    /// The minimum and maximum length of the added short ids, each with its type and a slash in front.
     typed: Lengths,
 }
 
@@ -44,7 +45,7 @@ impl Lengths {
 }
 
 impl Identifiers {
-    /// Adds the id of a resource for the subject with this number.
+    /// Adds the id of a resource. `whose` is the number of the subject to which the id belongs.
     pub(in crate::lake) fn add(&mut self, whose: u32, resource_type: &str, id: &str) {
         let text = if id.len() >= LONG {
             self.alone.add(id.len());
@@ -69,10 +70,11 @@ impl Identifiers {
         self.counts.get(whose as usize).copied().unwrap_or(0)
     }
 
-    /// Calls `found` with the number of a subject for each occurrence of one of its ids in a text.
+    /// Looks for ids in a text. For each occurrence of an id, calls `found` with the number of the subject to which the
+    /// id belongs.
     pub(in crate::lake) fn in_text(&self, text: &str, mut found: impl FnMut(u32)) {
         let bytes = text.as_bytes();
-        // `before` is the start of the word before a slash.
+        // `before` is the start of the previous word, if only a slash is between that word and the current one.
         let (mut at, mut before) = (0, None);
         while at < bytes.len() {
             if !is_of_id(bytes[at]) {

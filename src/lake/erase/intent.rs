@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 
-/// The rows to erase: rows of an application that belong to this person. Shared rows that the person also sees stay.
+/// The rows to erase: the rows of an application that belong to one person. Shared rows that the person also sees stay.
 ///
 /// If the person has authorizations, `patients` should be empty. Otherwise the person's imported rows with the same
 /// owners would be erased too.
@@ -21,7 +21,7 @@ pub struct Intent {
 }
 
 impl Intent {
-    /// Returns the scope to which these rows belong.
+    /// Returns the scope whose own rows are to be erased.
     pub(super) fn scope(&self) -> Scope {
         Scope {
             mode: self.mode,
@@ -36,7 +36,7 @@ impl Intent {
 /// person.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake) struct Erasure {
-    /// The lake's epoch when the erasure was recorded. It is a number that no other erasure of the lake has.
+    /// A number that no other erasure of the lake has. It is the lake's epoch when the erasure was recorded.
     pub(in crate::lake) id: u64,
     /// The scope whose own rows are erased.
     pub(in crate::lake) scope: Arc<Scope>,
@@ -45,10 +45,10 @@ pub(in crate::lake) struct Erasure {
 }
 
 impl Erasure {
-    /// Makes an erasure that no catalog has recorded. It covers every file.
+    /// Makes an erasure that no catalog has recorded. It covers the rows of every data file.
     pub(super) fn unrecorded(intent: &Intent) -> Erasure {
-        // Caches compare the ids of erasures. The catalog's ids start at one, so these ids count down from the
-        // maximum.
+        // Caches compare the ids of erasures, so this id must differ from all ids in the catalog. These start at one,
+        // so this number counts down from the maximum.
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
         Erasure {
             id: NEXT.fetch_sub(1, Ordering::Relaxed),
@@ -57,12 +57,12 @@ impl Erasure {
         }
     }
 
-    /// Returns the owners of the rows.
+    /// Returns the owners of the rows that the erasure covers.
     pub(in crate::lake) fn owners(&self) -> &[i64] {
         self.scope.patient.as_ref().map_or(&[], |patient| &patient.owners)
     }
 
-    /// Returns the intent of the erasure.
+    /// Returns the intent of the erasure. `None` if the scope names no patient.
     pub(in crate::lake) fn intent(&self) -> Option<Intent> {
         Some(Intent {
             mode: self.scope.mode,
@@ -80,7 +80,8 @@ impl Erasure {
 /// The unfinished erasures of a catalog at one moment, and its epoch.
 #[derive(Clone, Debug, Default)]
 pub(in crate::lake) struct Erasures {
-    /// How many times an erasure was recorded or finished.
+    /// The epoch. It rises when an erasure is recorded, when files are exchanged in existing snapshots, and when the
+    /// lake is sealed or unsealed.
     pub(in crate::lake) epoch: u64,
     /// The erasures that are recorded and not finished.
     pub(in crate::lake) pending: Vec<Arc<Erasure>>,

@@ -1,15 +1,15 @@
 //! Destroys keys: keys of files that an erasure has replaced, and keys that killed writers left. Then nobody can read
 //! any older copy of the replaced files.
 //!
-//! The transaction that exchanges files also records in the catalog that keys must be destroyed. This note is removed
-//! after they were destroyed, so the next writer continues if the process is killed. The note also stays while a
-//! registered copy of the keys database cannot be written. All keys without a file in any snapshot are destroyed,
-//! even if their file was not erased: nobody knows whose records a removed file held.
+//! The transaction that exchanges files also writes a note into the catalog: keys must be destroyed. This note is
+//! removed after the keys were destroyed. So if the process is killed before, the next writer destroys the keys. The
+//! note also stays while a registered copy of the keys database cannot be written. All keys without a file in any
+//! snapshot are destroyed, even if their file was not erased: nobody knows whose records a removed file held.
 //!
-//! A key is stored before the catalog names its file. A process killed in between leaves an unused key. The next
-//! writer destroys this key when it starts. It holds the lake's lock, so no other writer can have stored the key just
-//! now. Keys of expired files stay until the next erasure, because backups may have these files. The catalog lists
-//! these keys.
+//! A key is stored before the catalog names its file. A process that is killed in between leaves an unused key. The
+//! next writer destroys this key when it starts. This writer holds the lake's lock, so the key cannot be one that
+//! another running writer has just stored. Keys of expired files stay until the next erasure, because backups may have
+//! these files. The catalog lists these keys.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,8 +21,8 @@ use crate::lake::error::LakeError;
 use crate::lake::seal::{KeyId, Kind, remove_database};
 
 impl LakeWriter {
-    /// Destroys the keys without a file, if a note in the catalog requires it. In an open lake, removes the keys
-    /// database.
+    /// Destroys the keys that no file of a snapshot uses, if a note in the catalog requires it. In an open lake,
+    /// removes the keys database.
     pub(in crate::lake) fn destroy_keys(&self) -> Result<(), LakeError> {
         if !catalog::has_keys_to_destroy(&self.connection)? {
             return Ok(());
@@ -37,15 +37,15 @@ impl LakeWriter {
         catalog::keys_are_destroyed(&self.connection)
     }
 
-    /// Destroys the keys without a file, with or without a note. There is no note if the files with the person's rows
-    /// were removed earlier, because then the erasure changes no file.
+    /// Destroys the keys that no file of a snapshot uses, whether or not the catalog has a note. There is no note if
+    /// the files with the person's rows were removed earlier, because then the erasure changes no file.
     pub(super) fn destroy_all_keys(&self) -> Result<(), LakeError> {
         catalog::have_keys_destroyed(&self.connection)?;
         self.destroy_keys()
     }
 
-    /// Makes or renews a registered copy of the keys database at this absolute path. Returns the number of keys. This
-    /// writer has the lake's lock, so no erasure runs meanwhile.
+    /// Makes or renews a registered copy of the keys database at this absolute path. Returns the number of keys. No
+    /// erasure runs meanwhile, because this writer has the lake's lock.
     pub fn copy_keys(&self, to: &Path) -> Result<u64, LakeError> {
         Ok(self.lake().folder().keys().make_copy(to)?)
     }

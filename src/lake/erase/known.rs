@@ -26,8 +26,8 @@ struct One {
 
 impl Known {
     /// Returns what this process knows after it has read `now` from the catalog. `oldest` is the lowest epoch of any
-    /// snapshot in memory. Erasures that finished in this epoch or earlier are forgotten. Returns `None` if `now` is
-    /// not newer.
+    /// snapshot in memory. Forgets erasures that finished in this epoch or earlier, because no snapshot in memory has
+    /// their rows. Returns `None` if `now` is not newer.
     pub(in crate::lake) fn learn(&self, now: &Erasures, oldest: u64) -> Option<Known> {
         if now.epoch <= self.epoch {
             return None;
@@ -54,8 +54,8 @@ impl Known {
         })
     }
 
-    /// Returns what this process knows if `intents` replace the requested erasures. The rows of requested erasures are
-    /// hidden from all readers. Returns `None` if exactly these erasures are requested already.
+    /// Returns what this process knows if `intents` replace the erasures that were requested before. The rows of
+    /// requested erasures are hidden from all readers. Returns `None` if `intents` are already the requested erasures.
     pub(in crate::lake) fn hiding(&self, intents: &[Intent]) -> Option<Known> {
         let same = |erasure: &Arc<Erasure>, intent: &Intent| *erasure.scope == intent.scope();
         if self.asked.len() == intents.len() && self.asked.iter().zip(intents).all(|(one, intent)| same(one, intent)) {

@@ -33,9 +33,10 @@ pub const VARIABLE: &str = "TABULARIUM_ERASURES";
 const SUFFIX: &str = ".erasures";
 /// The version of the file's format.
 const LAYOUT: u32 = 1;
-/// The number of bytes of a hash that the ledger keeps.
+/// The ledger keeps only this many bytes of each hash: the first ones.
 const HASH_BYTES: usize = 16;
-/// The number of bytes at the ledger's end that are searched for an existing entry. A duplicate entry does no harm.
+/// Before an entry is added, this many bytes at the end of the ledger are searched for the same entry. If an older
+/// entry is the same, it is not found and the ledger gets a duplicate, which does no harm.
 const LOOK_BACK: u64 = 1 << 20;
 
 /// Returns the path of the ledger of the lake in `dir`: the value of [`VARIABLE`], or the folder's own path with
@@ -66,7 +67,7 @@ pub enum Whose<'a> {
     Authorization(&'a str),
 }
 
-/// The state of a ledger at one moment. Later states begin with the same bytes.
+/// The state of a ledger at one moment. A ledger only grows, so its later states begin with the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerState {
     /// The ledger's id.
@@ -176,8 +177,9 @@ impl Ledger {
         &self.head.ledger
     }
 
-    /// Enters the erasures that the catalog in `dir` has recorded and not finished. Older copies of the lake have
-    /// their rows too, and must lose them even if the lake itself never finishes the erasures.
+    /// Enters the erasures that the catalog in `dir` has recorded and not finished. Older copies of the lake also have
+    /// the rows of these erasures. A restored copy must lose the rows, even if the lake itself never finishes the
+    /// erasures.
     pub fn enter_pending(&self, dir: &Path) -> Result<(), LakeError> {
         let (key, pending) = pending(dir)?;
         if pending.is_empty() {
@@ -229,7 +231,7 @@ pub(crate) fn lake_id(key: OwnerKey) -> String {
     hexadecimal(&hmac::sign(&key, b"lake").as_ref()[..HASH_BYTES])
 }
 
-/// The hashes of everything that was erased from a lake after some erasure.
+/// The hashes of everything that was erased from a lake after the erasure whose number was given to [`Ledger::since`].
 #[derive(Debug)]
 pub struct ErasedSince {
     keyer: Keyer,
@@ -238,18 +240,18 @@ pub struct ErasedSince {
 }
 
 impl ErasedSince {
-    /// Whether nothing was erased.
+    /// Whether nothing was erased after that erasure.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Returns the number of the newest of the erasures. If there are none, returns the number that was given to
-    /// `Ledger::since`.
+    /// Returns the number of the newest erasure that the ledger has of the lake. If there is none, returns the number
+    /// that was given to `Ledger::since`.
     pub fn newest(&self) -> u64 {
         self.newest
     }
 
-    /// Whether these rows of an owner were erased.
+    /// Whether the rows of this owner that belong to `whose` were erased.
     pub fn has(&self, mode: Mode, application: &str, owner: i64, whose: Whose<'_>) -> bool {
         !self.is_empty() && self.rows.contains(&self.keyer.hash(mode, application, owner, whose))
     }
@@ -333,7 +335,7 @@ fn is_in(recent: &[u8], entry: &Entry) -> bool {
     })
 }
 
-/// Returns the erasures that the catalog in `dir` has recorded and not finished, with the secret that hashes owners.
+/// Returns the erasures that the catalog in `dir` has recorded and not finished. Also returns the lake's owner key.
 fn pending(dir: &Path) -> Result<(OwnerKey, Vec<Arc<Erasure>>), LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let read = || {
@@ -351,8 +353,8 @@ fn read_head(file: &mut File) -> std::io::Result<Option<(Head, Vec<u8>)>> {
     Ok(line.and_then(head))
 }
 
-/// Returns the last lines, and the length of all complete lines. A line that a killed process left incomplete does
-/// not count.
+/// Returns the lines in the last [`LOOK_BACK`] bytes of the file, and the length in bytes of all complete lines. A line
+/// that a killed process left incomplete does not count.
 fn recent(file: &mut File) -> std::io::Result<(Vec<u8>, u64)> {
     let length = file.metadata()?.len();
     let from = length.saturating_sub(LOOK_BACK);
@@ -401,11 +403,11 @@ fn head(line: &[u8]) -> Option<(Head, Vec<u8>)> {
     Some((head, salt))
 }
 
-/// Makes the hashes of a lake in a ledger.
+/// Makes the hashes by which a ledger lists the erased rows of a lake.
 #[derive(Debug)]
 struct Keyer {
     key: hmac::Key,
-    /// The name of the lake in the ledger. See [`lake_id`].
+    /// The name by which the ledger knows the lake. See [`lake_id`].
     lake: String,
 }
 

@@ -3,7 +3,7 @@
 //! This module decides which rows an erasure covers. It hides them as soon as the erasure is recorded, and rewrites the
 //! files that hold them. It does not decide who may request an erasure, and it does not touch rows without a person.
 //!
-//! The catalog records an erasure first. From then on no scope shows the rows (`known`). Then the files are rewritten
+//! The catalog records an erasure first. From then on no reader sees the rows (`known`). Then the files are rewritten
 //! (`prepare`, `rewrite`), and SQLite transactions exchange them in the catalog. The last of these transactions removes
 //! the record (`run`). All recorded erasures run together, so each file is rewritten once. If the process is killed,
 //! the next writer continues the erasures.

@@ -26,7 +26,7 @@ use crate::lake::snapshot::TableSnapshot;
 use crate::lake::store::disk::file_name;
 use crate::lake::store::folder::Folder;
 
-/// The paths of new files that no snapshot has yet. Dropping this removes the files.
+/// The paths of new files that no snapshot has yet. If this value is dropped, it removes the files.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct Fresh(Vec<PathBuf>);
 
@@ -35,7 +35,8 @@ impl Fresh {
         &self.0
     }
 
-    /// Keeps the files when this is dropped, because snapshots have them now.
+    /// Forgets the paths, so that dropping this value removes no file. Call this as soon as snapshots may have the
+    /// files.
     pub(in crate::lake) fn keep(&mut self) {
         self.0.clear();
     }
@@ -53,7 +54,8 @@ impl Fresh {
 impl Drop for Fresh {
     fn drop(&mut self) {
         for path in &self.0 {
-            // The next writer moves aside a file that cannot be removed now. Some of the files were never written.
+            // Ignore errors. Some of the files were never written. If a file cannot be removed now, the next writer
+            // moves it aside.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -64,30 +66,33 @@ impl Drop for Fresh {
 pub(super) struct Found {
     pub(super) erasure: u64,
     pub(super) type_id: TypeId,
-    /// The number of rows of all snapshots, without rows that are blank already.
+    /// The number of the erasure's rows in the file, of all snapshots. Rows that an earlier erasure has made blank do
+    /// not count.
     pub(super) rows: u64,
     /// The number of the erasure's rows in the file that are resources of the newest snapshot.
     pub(super) live: u64,
-    /// The evidence about the file. `None` until it is collected, and if all rows were blank already.
+    /// The evidence about the file. `None` before `describe` collects it, and if all of the erasure's rows were blank
+    /// already.
     pub(super) file: Option<ErasedFile>,
     /// Whether a new file replaces this one. `false` if no other row of this file is left in any snapshot.
     pub(super) rewritten: bool,
 }
 
-/// The ids to look for in new files, and a map from each erasure's id to the number of its subject.
+/// The ids for which new files are searched, and a map from each erasure's id to the number of its subject.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) identifiers: &'a Identifiers,
     pub(super) numbers: &'a BTreeMap<u64, u32>,
 }
 
-/// A rewritten file that is ready to replace the old one in the catalog.
+/// The files that replace one old file, written but not yet in the catalog. There are none if no row of the old file is
+/// left in any snapshot.
 #[derive(Debug)]
 pub(super) struct Prepared<'p> {
     pub(super) exchange: Exchange<'p>,
     pub(super) fresh: Fresh,
     pub(super) found: Vec<Found>,
-    /// The evidence about the file, for each subject. Empty unless superseded rows are erased.
+    /// The evidence about the old file, each entry with its subject. Empty unless superseded rows are erased.
     pub(super) told: Vec<(String, ErasedFile)>,
     /// The size of the new files in bytes.
     pub(super) bytes: u64,
@@ -107,7 +112,7 @@ impl From<LakeError> for Hindrance {
     }
 }
 
-/// Finds the rows of a file that belong to these scopes themselves. Shared rows belong to none.
+/// Finds the own rows of each of these scopes in a file. A shared row is not an own row of any scope.
 pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, Hindrance> {
     own_rows(id, path, scopes, keys).map_err(|error| match error {
         ScanError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Hindrance::Gone,
@@ -116,7 +121,7 @@ pub(in crate::lake) fn meant(path: &Path, id: u64, scopes: &[&Scope], keys: &Key
 }
 
 /// Writes a new file that replaces `file` without the rows of the erasures, and the delete files of the new file.
-/// Returns `None` if `file` has no such row.
+/// `oldest` is the oldest snapshot that can be read. Returns `None` if `file` has no row of the erasures.
 pub(super) fn prepare<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,
@@ -153,7 +158,7 @@ pub(super) fn collect_ids(
 }
 
 /// Collects the evidence about a file for each erasure: the old SHA-256, the new file, and the result of a search in
-/// it.
+/// the new file.
 fn describe(
     folder: &Folder,
     table: &TableSnapshot,
@@ -224,7 +229,8 @@ fn sha256(path: &Path) -> Result<String, LakeError> {
     }
 }
 
-/// A scope whose superseded rows are removed, and the subject to which the evidence belongs.
+/// A scope whose superseded rows are removed: its rows that only older snapshots have. `subject` and `number` say to
+/// which erasure the evidence belongs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Superseded<'a> {
     pub(super) scope: &'a Scope,
@@ -232,8 +238,8 @@ pub(super) struct Superseded<'a> {
     pub(super) number: u32,
 }
 
-/// Writes the replacement of a file. The replacement lacks those rows of the scopes that the newest snapshot does not
-/// have. Returns `None` if the file has no such rows, or only blank ones.
+/// Writes a new file that replaces `file` without the superseded rows of these scopes, which the newest snapshot does
+/// not have. Returns `None` if the file has no such rows, or only blank ones.
 pub(super) fn prepare_superseded<'p>(
     folder: &Folder,
     table: &'p Arc<TableSnapshot>,

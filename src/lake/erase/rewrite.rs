@@ -39,9 +39,9 @@ const NEIGHBOURS: [&str; 8] = [
     "digest",
 ];
 
-/// Rewrites the file at `old` to `new`, sealed or clear like the lake's new files. The rows at the positions `erased`
-/// become blank. The positions ascend. At least one of the file's `rows` rows is not among them. Row groups without an
-/// erased row are copied as they are if both files are clear.
+/// Rewrites the file at `old` to `new`. The new file is sealed if the lake's new files are sealed, and unencrypted
+/// otherwise. The rows at the positions `erased` become blank. The positions ascend. At least one of the file's `rows`
+/// rows is not among them. A row group without an erased row is copied as it is if both files are unencrypted.
 pub(in crate::lake) fn rewrite(
     old: &Path,
     new: &Path,
@@ -126,7 +126,7 @@ fn write_blanked(
     writer.write(&blanked)
 }
 
-/// Reads the columns that blank rows copy, and the id, from the row at a position of a file.
+/// Reads one row of a file: its id and the columns that blank rows copy.
 fn neighbour_at(
     path: &Path,
     file: &CheckedFile,
@@ -147,8 +147,8 @@ fn neighbour_at(
     row.ok_or_else(|| LakeError::Damaged(format!("{} has fewer rows than recorded", path.display())))
 }
 
-/// Copies the columns that blank rows copy, and the id, from one row of a batch. The result does not keep the batch
-/// in memory.
+/// Copies one row of a batch: its id and the columns that blank rows copy. The result does not keep the batch in
+/// memory.
 fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
     let schema = batch.schema();
     let fields = schema.fields().iter().enumerate();

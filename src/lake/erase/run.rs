@@ -22,9 +22,9 @@ use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::snapshot::{Snapshot, TableSnapshot};
 use crate::parallel;
 
-/// As soon as the new files have more bytes than this, they replace the old files. It is also the approximate number of
-/// bytes of the old files that are rewritten at the same time. So the disk needs up to about twice this much additional
-/// space. If the process is killed, up to this much work is lost.
+/// New files replace the old ones as soon as they have more bytes than this together. It is also the approximate number
+/// of bytes of the old files that are rewritten at the same time. So the disk needs up to about twice this much
+/// additional space. If the process is killed, up to this much work is lost.
 pub(super) const AT_ONCE: u64 = 1 << 30;
 
 /// The maximum number of files that are rewritten at the same time. Each keeps an encoded row group in memory.
@@ -68,7 +68,7 @@ pub(super) struct Progress {
     done: BTreeMap<u64, Erased>,
     /// The ids of erasures that cannot finish, because a file could not be read or rewritten.
     hindered: BTreeSet<u64>,
-    /// Whether the erasures could not be entered in the ledger. Then none of them is finished.
+    /// Whether writing the erasures to the ledger failed. Then none of the erasures is finished.
     is_unlisted: bool,
     /// Places where bytes of any erasure may remain, as texts. Examples are old files and keys that could not be
     /// removed, and files that could not be replaced because of a disk error.
@@ -76,10 +76,10 @@ pub(super) struct Progress {
 }
 
 impl LakeWriter {
-    /// Erases the rows that belong to a patient's scope itself, from the newest snapshot and from all older readable
-    /// ones. Rows without a person stay. Rows that are committed later stay too, even if they have the same contents.
+    /// Erases a patient's own rows, from the newest snapshot and from all older readable ones. Shared rows stay, even
+    /// if the patient sees them. Rows that are committed later stay too, even if they have the same contents.
     ///
-    /// As soon as the erasure is recorded, no scope shows the rows. If this call fails or is killed after that, the
+    /// As soon as the erasure is recorded, no reader sees the rows. If this call fails or is killed after that, the
     /// next writer continues the erasure.
     pub fn erase(&mut self, mode: Mode, application: &str, patient: &PatientScope) -> Result<Erased, LakeError> {
         let intent = Intent {
@@ -91,10 +91,11 @@ impl LakeWriter {
         Ok(done.pop().unwrap_or_default())
     }
 
-    /// Erases the rows of several intents at once. This costs little more than the largest of them, because each file
-    /// is rewritten once. Returns the result for each intent. [`Erased::left`] lists what could not be finished.
-    /// Unfinished erasures are recorded and their rows hidden, so they need not be requested again. If an erasure is
-    /// requested again, the result also lists what the earlier one has left, even if no row is there any more.
+    /// Erases the rows of several intents at once. This costs little more than to erase the intent with the most rows
+    /// alone, because each file is rewritten once. Returns the result for each intent. [`Erased::left`] lists what
+    /// could not be finished. Unfinished erasures are recorded and their rows hidden, so they need not be requested
+    /// again. If an erasure is requested again, the result also lists what the earlier erasure could not remove, even
+    /// if the lake has no row of it any more.
     pub fn erase_all(&mut self, intents: &[Intent]) -> Result<Vec<Erased>, LakeError> {
         let ids = self.record_erasures(intents)?;
         let done = self.finish_erasures();
@@ -106,8 +107,8 @@ impl LakeWriter {
             let fresh: Vec<String> = fresh.collect();
             done.left.extend(fresh);
         }
-        // An erasure that was recorded by this call has emptied the log. An intent without rows was not recorded. If it
-        // has evidence, it repeats an earlier erasure, so empty the log for it here.
+        // An erasure that this call has recorded has emptied the log already. An intent without rows was not recorded.
+        // If it has evidence, it repeats an earlier erasure, so empty the log for it here.
         let is_repeated = |intent: &Intent| {
             let subject = subject(self.lake().owner_key(), intent);
             catalog::entries(&self.connection, &subject).is_ok_and(|entries| !entries.is_empty())
@@ -125,7 +126,8 @@ impl LakeWriter {
     /// Removes orphans and replaced files that may hold rows of these intents, and destroys the keys of replaced
     /// files. Returns texts for each intent: what could not be removed, and what `tabularium check --adopt` has kept.
     fn remains(&self, intents: &[Intent]) -> Vec<Vec<String>> {
-        // Orphans of interrupted writers may have rows of these intents, though no snapshot shows these rows.
+        // Remove orphans of interrupted writers, too. They may have rows of these intents, though no snapshot has the
+        // orphans.
         let scopes: Vec<Scope> = intents.iter().map(Intent::scope).collect();
         let scopes: Vec<&Scope> = scopes.iter().collect();
         let mut of_all = self.remove_orphans_of(&scopes);
@@ -159,7 +161,8 @@ impl LakeWriter {
     /// Does the first half of [`erase_all`](LakeWriter::erase_all): hides the rows from all readers, durably. Returns
     /// the id of each intent's erasure, or `None` for an intent without rows, which is not recorded.
     pub fn record_erasures(&mut self, intents: &[Intent]) -> Result<Vec<Option<u64>>, LakeError> {
-        // A failed transaction of this writer may have left files with rows of these intents.
+        // Move aside the files that failed transactions of this writer may have left. They may have rows of these
+        // intents.
         self.settle_orphans()?;
         let mut unique: Vec<&Intent> = Vec::new();
         let places: Vec<usize> = intents
@@ -178,7 +181,8 @@ impl LakeWriter {
         if !there.is_empty() {
             let intents: Vec<&Intent> = there.iter().map(|at| unique[*at]).collect();
             catalog::watch_erasures(&self.connection)?;
-            // Write the mark first, so that a catalog that is made from the files does not bring the rows back.
+            // Write the catalog's mark first. If the catalog is lost and a new one is made from the files, the mark
+            // names the erasures, so the rows do not come back.
             self.announce_erasures(&intents);
             let recorded = catalog::record(&mut self.connection, &intents)?;
             there.iter().zip(recorded).for_each(|(at, id)| ids[*at] = Some(id));
@@ -191,7 +195,7 @@ impl LakeWriter {
     }
 
     /// Sets the minimum time between the record of an erasure and the exchange of files. In this time other processes
-    /// that read the lake can learn of the erasure. Until then they still show the rows of snapshots that they hold.
+    /// that read the lake can learn of the erasure. Until they do, they show the rows in the snapshots that they hold.
     pub fn let_readers_notice(&mut self, within: Duration) {
         self.notice = within;
     }
@@ -215,8 +219,8 @@ impl LakeWriter {
         unfinished
     }
 
-    /// Returns for each intent whether any snapshot has rows or attachments of it. A file that cannot be read counts as
-    /// having rows, if its owner range contains an owner of the intent.
+    /// Returns for each intent whether any snapshot has rows or attachments of it. If a file cannot be read and its
+    /// owner range contains an owner of the intent, the file counts as one with rows of the intent.
     fn have_rows(&self, intents: &[&Intent]) -> Result<Vec<bool>, LakeError> {
         let snapshot = self.lake().snapshot();
         let scopes: Vec<Scope> = intents.iter().map(|intent| intent.scope()).collect();
@@ -281,7 +285,7 @@ impl LakeWriter {
         Ok(())
     }
 
-    /// Finishes the recorded erasures. Returns what was erased for each, by its id.
+    /// Finishes the recorded erasures. Returns the result of each erasure, by its id.
     ///
     /// Failures are part of the results and not an error, because the erasures are recorded and their rows hidden.
     fn finish_erasures(&mut self) -> BTreeMap<u64, Erased> {
@@ -367,7 +371,8 @@ impl LakeWriter {
         let mut work = Work::default();
         let mut rest = reached.as_slice();
         while !rest.is_empty() {
-            // Files of about `at_once` bytes in total are rewritten at the same time, the largest ones first.
+            // Rewrite the next files together, the largest ones first. They have at most `at_once` bytes in total,
+            // unless the first file alone has more.
             let mut bytes = 0;
             let is_within = |(at, (.., size)): &(usize, &(_, _, _, u64))| {
                 bytes += *size;
@@ -422,7 +427,7 @@ impl LakeWriter {
     }
 
     /// Collects the ids of all rows that the erasures cover. Returns a map from each erasure's id to the number of its
-    /// subject, and the ids of all subjects of this writer.
+    /// subject. Also returns all ids that this writer has collected, including those of earlier erasures.
     fn collect_ids(
         &mut self,
         snapshot: &Snapshot,
@@ -447,7 +452,7 @@ impl LakeWriter {
                     .filter(|erasure| erasure.may_reach(file.id, &file.owners))
                     .filter_map(|erasure| Some((&**erasure, *numbers.get(&erasure.id)?)))
                     .collect();
-                // A file that cannot be read is reported when it is rewritten.
+                // Ignore a file that cannot be read. The error is reported when the file is rewritten.
                 let _ = collect_ids(&folder, table, &file, &erasures, identifiers);
             }
         }
@@ -496,8 +501,9 @@ impl LakeWriter {
         let keys = self.lake().folder().keys().clone();
         let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, told, &keys);
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
-            // The catalog may name the new files, even if an error is returned. So do not remove them. If the catalog
-            // does not name them, the next writer moves them aside.
+            // The exchange succeeded. Or it returned an error, but the epoch has changed or cannot be read, so the
+            // catalog may name the new files. In both cases do not remove them. If the catalog does not name them, the
+            // next writer moves them aside.
             work.fresh.keep();
         }
         for (erasure, attachments) in exchanged? {
@@ -508,7 +514,8 @@ impl LakeWriter {
         }
         let base = self.lake().snapshot();
         self.publish(&base)?;
-        // The catalog lists the old files for deletion. Each stays on this list until it is removed.
+        // The catalog lists the old files for deletion. If one of them cannot be removed, all stay on this list, and
+        // the next writer tries again.
         let not_removed = self.remove_scheduled()?;
         progress.left.extend(not_removed.iter().map(|error| reasons(error)));
         progress.left.extend(self.destroy_keys().err().map(keys_left));
@@ -516,7 +523,7 @@ impl LakeWriter {
     }
 }
 
-/// Returns a text for [`Erased::left`] if keys could not be destroyed.
+/// Returns the text for [`Erased::left`] that says that keys could not be destroyed.
 pub(super) fn keys_left(error: LakeError) -> String {
     format!(
         "older copies of files, because their keys could not be destroyed ({})",

@@ -26,8 +26,9 @@ use crate::lake::store::survey::files_below;
 /// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Searches every string of a data file for ids. Each entry of `asked` has the application whose rows count, and the
-/// number of the subject whose ids count. Returns one result for each entry, in that order.
+/// Searches every string of a data file for ids. Each entry of `asked` has an application and the number of a subject.
+/// For each entry, in the same order, returns how many strings the application's rows have, and how many of these
+/// strings contain an id of the subject.
 pub(super) fn search_file(
     (path, keys): (&Path, &Keys),
     resource_type: &str,
@@ -81,7 +82,8 @@ pub(super) fn search_file(
     Ok(searched)
 }
 
-/// Returns the rows of a batch that belong to an application. Another application may have the same ids.
+/// Returns the rows of a batch that belong to an application. Ids in rows of other applications do not count, because
+/// another application may have the same ids. If the batch has no `application` column, returns all rows.
 fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch, arrow::error::ArrowError> {
     let column = batch.column_by_name("application");
     let Some(column) = column.and_then(|column| column.as_string_opt::<i32>()) else {
@@ -116,7 +118,8 @@ fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
 }
 
 /// Returns for each scope the number of attachment files in its mode, and how many of them belong to the scope's
-/// person. If a file's name fits and its trailer cannot be read, the file counts as one of the person's.
+/// person. If a file's name begins like those of the person's files and its trailer cannot be read, the file counts as
+/// one of the person's.
 pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope]) -> Result<Vec<Searched>, LakeError> {
     let mut searched = vec![Searched::default(); scopes.len()];
     let mut modes: Vec<_> = scopes.iter().map(|scope| scope.mode).collect();

@@ -12,13 +12,13 @@ use crate::lake::error::LakeError;
 use crate::lake::owners::scope::Scope;
 
 impl LakeWriter {
-    /// Removes the rows of these scopes that older snapshots have and the newest one does not. These rows may hold
-    /// values that were erased elsewhere in the meantime. Returns for each scope the places where such rows may remain,
-    /// as texts with the reasons.
+    /// Removes the rows of these intents that older snapshots have and the newest one does not. These rows may hold
+    /// values that were erased elsewhere in the meantime. Returns for each intent the places where such rows may
+    /// remain, as texts with the reasons.
     ///
-    /// It records no erasure, because the newest snapshot shows no such row. So a caller that is interrupted must call
-    /// it again. `of` has one erasure for each intent. The files from which an intent's rows are removed become
-    /// evidence of its erasure.
+    /// It records no erasure, because the newest snapshot shows no such row. So if the call is interrupted, the caller
+    /// must repeat it. `of` has one erasure for each intent. The files from which an intent's rows are removed become
+    /// evidence of the erasure at the same index in `of`.
     pub fn erase_superseded(&mut self, intents: &[Intent], of: &[Intent]) -> Result<Vec<Vec<String>>, LakeError> {
         let snapshot = self.lake().snapshot();
         let key = self.lake().owner_key();
@@ -66,7 +66,8 @@ impl LakeWriter {
             self.exchange_superseded(work, &mut progress)?;
             self.note_erasures();
         }
-        // An earlier call may have left keys or the log, even if no file is to be replaced now.
+        // Do this even if no file was replaced now, because an earlier call may have failed to destroy keys or to empty
+        // the log.
         progress.left.extend(self.destroy_keys().err().map(keys_left));
         progress.left.extend(self.log_left());
         left.iter_mut()

@@ -5,8 +5,8 @@ use arrow::datatypes::{DataType, Field, SchemaRef};
 use arrow::error::ArrowError;
 use std::sync::Arc;
 
-/// Returns the rows of `batch` with the columns of `schema`, which has at least the columns of the batch. Columns
-/// that the batch lacks are null, at any depth. Values are shared, not copied.
+/// Returns the rows of `batch` with the columns of `schema`. `schema` has all columns of the batch and perhaps more.
+/// The additional columns and nested fields are null. Values are shared, not copied.
 pub fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns: Result<Vec<ArrayRef>, ArrowError> = schema
         .fields()

@@ -1,5 +1,5 @@
-//! Reads all or most of a Parquet file, for merging, erasing and checking. Verifies all bytes that it reads: a clear
-//! file by its checksums, a sealed file by decrypting it. A file without checksums is read unverified.
+//! Reads all or most of a Parquet file, for merging, erasing and checking. Verifies all bytes that it reads: in an
+//! unencrypted file by checksums, in a sealed file by decryption. A file without checksums is read unverified.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -17,9 +17,9 @@ use super::guard::{Guard, Guarded};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
 
-/// The first bytes of a clear file.
+/// The first bytes of an unencrypted file.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// The maximum size in bytes of a read of several pages, when all pages are verified.
+/// When all pages are verified, small pages are read together. This is the maximum size of such a read in bytes.
 const READ_AT_ONCE: usize = 1 << 20;
 
 /// An open file. Cheap to clone.
@@ -30,8 +30,8 @@ pub struct CheckedFile(Arc<Open>);
 struct Open {
     file: File,
     guarded: Guarded,
-    /// The index and the bytes of the last page read. They are kept because the Parquet library first reads the header
-    /// of a page and then its data.
+    /// The last page that was read: its index and its bytes. They are kept because the Parquet library first reads the
+    /// header of a page and then its data.
     last: Mutex<Option<(usize, Bytes)>>,
 }
 
@@ -48,7 +48,7 @@ impl CheckedFile {
         })))
     }
 
-    /// Returns the footer, with the parts that `options` ask for.
+    /// Returns the footer, with the page indexes and other parts that `options` ask for.
     pub fn metadata(&self, path: &Path, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata, LakeError> {
         let sealed = self.0.guarded.sealed_footer(&options);
         let metadata = sealed.unwrap_or_else(|| ArrowReaderMetadata::load(self, options));
@@ -64,7 +64,7 @@ impl CheckedFile {
         ))
     }
 
-    /// Returns the key that seals the file. `None` if it is clear.
+    /// Returns the key that seals the file. `None` if the file is unencrypted.
     pub(in crate::lake) fn key(&self) -> Option<&FileKey> {
         self.0.guarded.sealed.as_ref().map(|(key, _)| key)
     }
@@ -77,7 +77,7 @@ impl CheckedFile {
         }
     }
 
-    /// Whether damage is detected when a page is read. `false` for a clear file without checksums.
+    /// Whether reading a damaged page fails. `false` for an unencrypted file without checksums.
     pub fn has_checksums(&self) -> bool {
         self.0.guarded.guard.is_there()
     }

@@ -51,7 +51,7 @@ impl PageSums {
         section
     }
 
-    /// Returns the end of the last page, if there are no gaps between pages.
+    /// Returns the position where the last page ends, if the pages follow each other without gaps.
     pub(super) fn end(&self) -> u64 {
         FIRST_PAGE + self.lock().iter().map(|(length, _)| u64::from(*length)).sum::<u64>()
     }
@@ -81,7 +81,7 @@ impl PageStoreFactory for PageSums {
 struct SummedPages {
     blobs: Vec<Bytes>,
     bytes: usize,
-    /// The checksum and length of a page header, until the page's data follow.
+    /// The header of a page whose data have not been taken yet: the checksum so far, and the length of the header.
     header: Option<(crc32fast::Hasher, usize)>,
     sums: PageSums,
 }
@@ -93,7 +93,8 @@ impl PageStore for SummedPages {
         Ok(PageKey::new(self.blobs.len() as u64 - 1))
     }
 
-    /// The writer takes blobs in the order of the file. A page consists of two blobs: its header and its data.
+    /// The writer takes blobs in the order of the file. A page consists of two blobs: its header and its data. So every
+    /// second call completes a page, and adds its length and checksum to `sums`.
     fn take(&mut self, key: PageKey) -> Result<Bytes, ParquetError> {
         let blob = self.blobs.get_mut(key.get() as usize).map(std::mem::take);
         let blob = blob.ok_or_else(|| ParquetError::General("a page that was not stored".to_owned()))?;
@@ -114,8 +115,8 @@ impl PageStore for SummedPages {
     }
 }
 
-/// Returns the footer's entry before the checksum is known. `start` is where the section begins, or 0 in a file without
-/// a section.
+/// Returns the footer's entry with zeros in the place of the checksum, which is not known yet. `start` is where the
+/// section begins, or 0 in a file without a section.
 pub(in crate::lake) fn unsealed(start: u64) -> KeyValue {
     KeyValue::new(
         CHECKSUMS_KEY.to_owned(),
@@ -123,7 +124,8 @@ pub(in crate::lake) fn unsealed(start: u64) -> KeyValue {
     )
 }
 
-/// Writes the checksum of all bytes from `start` on into the footer of an otherwise complete file.
+/// Computes the checksum of all bytes from `start` to the end of an otherwise complete file. Writes it over the zeros
+/// in the footer.
 pub(in crate::lake) fn seal(file: &File, start: u64) -> io::Result<()> {
     let length = file.metadata()?.len();
     let mut tail = vec![0; length.saturating_sub(start) as usize];
@@ -133,7 +135,8 @@ pub(in crate::lake) fn seal(file: &File, start: u64) -> io::Result<()> {
     file.write_all_at(sum.as_bytes(), start + (value + PLACE_DIGITS) as u64)
 }
 
-/// Returns the offset of the key's value in these bytes, for the last occurrence of the key.
+/// Returns the offset in these bytes at which the value of [`CHECKSUMS_KEY`] begins. If the key occurs several times,
+/// the last one counts.
 fn value_in(bytes: &[u8]) -> Option<usize> {
     let mut announced = CHECKSUMS_KEY.as_bytes().to_vec();
     announced.extend(VALUE_FOLLOWS);
@@ -186,7 +189,7 @@ impl Tail {
         }))
     }
 
-    /// Returns the checksums of the pages. There are none in a file without a section.
+    /// Returns the checksums of the pages. The list is empty in a file without a section.
     pub(in crate::lake) fn pages(&self) -> Result<Checksums, ParquetError> {
         let (mut starts, mut sums) = (vec![FIRST_PAGE], Vec::new());
         if self.start > 0 {

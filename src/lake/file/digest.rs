@@ -45,7 +45,7 @@ fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
 }
 
 /// Whether this is the id of a blank row, which an erasure has put in the place of an erased row. A blank row repeats
-/// the digest of a neighbour, so its digest is not that of its own text.
+/// the digest of a neighbour, so its digest is not that of its own text and must not be compared with it.
 pub(in crate::lake) fn is_blank(id: &str) -> bool {
     id.is_empty() || memmem::find(id.as_bytes(), b"!").is_some()
 }

@@ -27,7 +27,7 @@ pub(super) struct RowGroups {
     file: SerializedFileWriter<File>,
     encoders: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
-    /// The row group that takes the next rows.
+    /// The row group that takes the next rows. `None` before its first row.
     open: Option<Encoding>,
 }
 
@@ -46,7 +46,8 @@ impl Encoding {
             .sum()
     }
 
-    /// Returns the number of rows for which the row group has room. A row group without rows takes any row.
+    /// Returns the number of rows for which the row group has room. If it has no rows yet, their size is unknown, so
+    /// only the number of rows counts.
     fn room(&self) -> usize {
         let rows = ROW_GROUP_ROWS.saturating_sub(self.rows);
         if self.rows == 0 {
@@ -125,8 +126,8 @@ impl RowGroups {
         self.file.schema_descr().columns() == theirs.columns()
     }
 
-    /// Ends the open row group and writes one that consists of these columns, in the order of the leaves. Errors name
-    /// `path`, the file that is written.
+    /// Ends the open row group. Then writes a row group that consists of these columns, in the order of the leaves.
+    /// Errors name `path`, the file that is written.
     pub(super) fn copy(
         &mut self,
         columns: impl Iterator<Item = Result<CopiedColumn, LakeError>>,
@@ -173,7 +174,7 @@ impl RowGroups {
 
 /// A column chunk of another file, with its statistics, page indexes and bloom filter.
 pub(super) struct CopiedColumn {
-    /// The position of the chunk in its file.
+    /// The position of the chunk in the file from which it is copied.
     start: u64,
     bytes: Bytes,
     closed: ColumnCloseResult,

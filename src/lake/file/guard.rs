@@ -1,5 +1,5 @@
-//! Verifies the pages of a file before a caller gets them: by checksums in a clear file, by decryption in a sealed
-//! one.
+//! Verifies the pages of a file before a caller gets them: by checksums in an unencrypted file, by decryption in a
+//! sealed one.
 
 use std::fs::File;
 use std::io;
@@ -16,11 +16,11 @@ use crate::lake::seal::{self, FileKey, Keys, SealedPages};
 /// The way in which pages are verified.
 #[derive(Debug)]
 pub(in crate::lake) enum Guard {
-    /// Pages are not verified, because the file has no checksums. An earlier program wrote it.
+    /// Pages are not verified, because the file has no checksums. An earlier version of this program wrote it.
     None,
     /// Checksums verify pages.
     Sums(Checksums),
-    /// Pages are decrypted. Positions are those that the pages would have in a clear file.
+    /// Pages are decrypted. Positions are those that the pages would have in an unencrypted file.
     Sealed(SealedPages),
 }
 
@@ -28,11 +28,11 @@ pub(in crate::lake) enum Guard {
 #[derive(Debug)]
 pub(in crate::lake) struct Guarded {
     pub(in crate::lake) guard: Guard,
-    /// The length of the file, or for a sealed file the length that it would have in clear.
+    /// The length of the file. For a sealed file, the length that it would have unencrypted.
     pub(in crate::lake) end: u64,
-    /// The bytes after the pages of a clear file with checksums.
+    /// The verified bytes after the pages. `None` for a sealed file, and for a file without checksums.
     pub(in crate::lake) tail: Option<Tail>,
-    /// The key of a sealed file, and its footer as it would be in a clear file.
+    /// The key of a sealed file, and its footer as it would be in an unencrypted file. `None` for an unencrypted file.
     pub(in crate::lake) sealed: Option<(FileKey, Arc<ParquetMetaData>)>,
 }
 
@@ -42,8 +42,8 @@ impl Guarded {
         Guarded::open_held(file, length, keys, false)
     }
 
-    /// Opens a file as `open` does. With `is_held` it also accepts a clear file in a sealed lake, for an answer that
-    /// began before the lake was sealed.
+    /// Opens a file as `open` does. With `is_held` it also accepts an unencrypted file in a sealed lake. An answer that
+    /// began before the lake was sealed still reads such files.
     pub(in crate::lake) fn open_held(
         file: &File,
         length: u64,
@@ -71,7 +71,7 @@ impl Guarded {
         })
     }
 
-    /// Returns the footer of a sealed file in the form that Arrow's readers expect. `None` for a clear file.
+    /// Returns the footer of a sealed file in the form that Arrow's readers expect. `None` for an unencrypted file.
     pub(in crate::lake) fn sealed_footer(
         &self,
         options: &ArrowReaderOptions,
@@ -91,7 +91,7 @@ impl Guard {
         }
     }
 
-    /// Whether damaged pages are detected.
+    /// Whether reading a damaged page fails. `false` if pages are not verified.
     pub(in crate::lake) fn is_there(&self) -> bool {
         !matches!(self, Guard::None)
     }

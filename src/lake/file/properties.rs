@@ -20,7 +20,8 @@ pub(in crate::lake) const ROW_GROUP_ROWS: usize = 32_768;
 pub(super) const ROW_GROUP_BYTES: usize = 64 << 20;
 /// The number of rows in a data page. A page is the unit that a page index can skip.
 pub(in crate::lake) const PAGE_ROWS: usize = 1_024;
-/// The bytes of resource text in a data page. To read one resource, a reader must read such a page.
+/// The approximate number of bytes of resource text in a data page. To read one resource, a reader must read the whole
+/// page, so these pages are small.
 const RESOURCE_PAGE_BYTES: usize = 32 << 10;
 /// The probability that the bloom filter reports an absent id as present.
 const BLOOM_FALSE_POSITIVES: f64 = 0.001;

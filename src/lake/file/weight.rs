@@ -3,8 +3,8 @@
 use parquet::file::metadata::ParquetMetaData;
 
 /// Estimates the bytes of a decoded row in a row group, for the part of the group where rows are largest. An average
-/// would hide a few large documents among many small records. A page ends soon after a large value, so pages with few
-/// rows and many bytes reveal it.
+/// would hide a few large documents among many small records. A page ends soon after a large value, so a page with few
+/// rows and many bytes reveals the large value.
 pub(in crate::lake) fn row_bytes(metadata: &ParquetMetaData, group: usize) -> u64 {
     let of = metadata.row_group(group);
     let rows = of.num_rows().max(1) as u64;
@@ -13,7 +13,7 @@ pub(in crate::lake) fn row_bytes(metadata: &ParquetMetaData, group: usize) -> u6
     average.max(1) + heaviest.max().unwrap_or(0)
 }
 
-/// Returns the bytes per row in the page of this column with the largest rows. `None` without page indexes.
+/// Returns the decoded bytes per row in the page of this column where they are most. `None` without page indexes.
 fn heaviest_page(metadata: &ParquetMetaData, group: usize, leaf: usize) -> Option<u64> {
     let of = metadata.row_group(group);
     let column = of.column(leaf);

@@ -32,7 +32,7 @@ pub struct FileWriter {
     schema: SchemaRef,
     groups: RowGroups,
     sums: PageSums,
-    /// The key that seals the file. `None` if it is clear.
+    /// The key that seals the file. `None` if the file is unencrypted.
     key: Option<FileKey>,
     rows: u64,
     nulls: Vec<u64>,
@@ -43,9 +43,9 @@ pub struct FileWriter {
 
 impl FileWriter {
     /// Creates the file at `path`, which must not exist. `schema` comes from
-    /// [`Layout::adopt`](crate::columns::layout::Layout::adopt) and has all columns of all batches that follow.
-    /// `rows` is their approximate number of rows. If the lake's new files are sealed, the file gets its own key,
-    /// which the commit stores.
+    /// [`Layout::adopt`](crate::columns::layout::Layout::adopt) and has all columns of all batches that follow. `rows`
+    /// is the approximate number of rows in these batches. If the lake's new files are sealed, the file gets its own
+    /// key, which the commit stores.
     pub fn create(
         path: &Path,
         type_id: TypeId,
@@ -102,9 +102,10 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Copies a row group of the file at `old` as it is, without decoding it. `metadata` is that file's footer with its
-    /// page indexes and with the encodings of its pages as a list, not as a mask. Returns `false` and copies nothing
-    /// unless both files are clear and have the same columns, and the file at `old` has checksums and statistics.
+    /// Copies a row group of the file at `old` as it is, without decoding it. `metadata` is the footer of that file
+    /// with its page indexes and with the encodings of its pages as a list, not as a mask. Returns `false` and copies
+    /// nothing unless both files are unencrypted and have the same columns, and the file at `old` has checksums and
+    /// statistics.
     pub(in crate::lake) fn copy_group(
         &mut self,
         (old, from): (&Path, &CheckedFile),
@@ -155,7 +156,7 @@ impl FileWriter {
         (self.groups.bytes_written() + self.groups.bytes_to_come()) as u64
     }
 
-    /// Finishes the file, which must have at least one row. The commit makes the file durable.
+    /// Finishes the file. Fails if it has no row. The commit makes the file durable.
     pub fn finish(self) -> Result<WrittenFile, LakeError> {
         let FileWriter {
             path,
@@ -198,7 +199,8 @@ impl FileWriter {
     }
 }
 
-/// Finishes a clear file: writes the checksums of its pages, the footer, and a checksum of all bytes after the pages.
+/// Finishes an unencrypted file: writes the checksums of its pages, the footer, and a checksum of all bytes after the
+/// pages.
 fn summed(mut groups: RowGroups, sums: &PageSums, path: &Path) -> Result<File, LakeError> {
     groups.end().map_err(LakeError::parquet("write", path))?;
     let start = groups.bytes_written() as u64;
@@ -262,7 +264,7 @@ fn leaves(data_type: &arrow::datatypes::DataType) -> usize {
     }
 }
 
-/// The bounds of rows that the catalog records.
+/// The lowest and highest values in some rows. The catalog records them for each file.
 struct Facts {
     owners: RangeInclusive<i64>,
     versions: RangeInclusive<i64>,
@@ -279,8 +281,8 @@ impl Facts {
         })
     }
 
-    /// Returns the nulls of each column of a row group, and its facts, from its footer. `None` if the footer lacks
-    /// some.
+    /// Reads the footer of a row group. Returns the number of nulls in each column, and the facts of the row group.
+    /// `None` if the footer lacks one of these.
     fn of_group(schema: &SchemaRef, group: &RowGroupMetaData) -> Option<(Vec<u64>, Facts)> {
         let bounds = |name: &str| match group.column(leaf_index(schema, name)?).statistics()? {
             Statistics::Int64(values) => Some(*values.min_opt()?..=*values.max_opt()?),
@@ -290,7 +292,8 @@ impl Facts {
         let nulls = schema.fields().iter().map(|field| {
             let column = group.column(leaf);
             leaf += leaves(field.data_type());
-            // A row without the column has one entry of definition level zero in each leaf.
+            // If a column is null in a row, each of its leaves has one slot of definition level zero for the row. So
+            // the first number of the histogram is the number of nulls.
             match column.definition_level_histogram() {
                 _ if !field.is_nullable() => Some(0),
                 Some(levels) => u64::try_from(*levels.values().first()?).ok(),
@@ -319,7 +322,7 @@ fn bounds<T: ArrowPrimitiveType<Native = i64>>(
     range.ok_or_else(|| missing(column))
 }
 
-/// Extends a range to another one.
+/// Extends `range` so that it contains `more`.
 fn widen(range: &mut Option<RangeInclusive<i64>>, more: &RangeInclusive<i64>) {
     let (mut low, mut high) = (*more.start(), *more.end());
     if let Some(range) = range {

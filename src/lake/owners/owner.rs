@@ -2,8 +2,8 @@
 //! hash of their consent. Two numbers mean that the row belongs to no person.
 //!
 //! The hash has the layout of the first 64 bits of a UUIDv8 (RFC 9562): top bit zero, 47 bits of hash, the version
-//! nibble 8, 12 bits of hash. So ids that begin with an owner have the same order as the owners, as numbers and as
-//! text.
+//! nibble 8, 12 bits of hash. So ids that begin with an owner sort in the order of their owners, whether they are
+//! compared as numbers or as text.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -12,7 +12,7 @@ use siphasher::sip::SipHasher13;
 
 /// The owner of rows that name no person: organizations, practitioners, locations.
 pub const SHARED: i64 = 0;
-/// The owner of rows that name several people or an unclear one. Only application tokens see these rows.
+/// The owner of rows that name several people, or whose person is unclear. Only application tokens see these rows.
 pub const APPLICATION_ONLY: i64 = 1;
 
 /// The secret with which a lake hashes owners. It is random per lake, so nobody outside can choose patient ids that
@@ -94,8 +94,8 @@ impl OwnerKey {
     /// the hash of another value.
     pub fn seal(self, value: &impl Hash) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.0);
-        // No UTF-8 text has this byte, and it is not the separator. So this hash never has the same input as the hash
-        // of an id.
+        // No UTF-8 text has this byte, and it is not the separator `0xff`. So this hash never has the same input as the
+        // hash of an id.
         hasher.write(&[0xfe]);
         value.hash(&mut hasher);
         hasher.finish()

@@ -1,5 +1,5 @@
-//! The caller's rights. Every read of the lake takes a [`Scope`], and the scan itself applies it: no query, include,
-//! chain or view can reach past it.
+//! The caller's rights. Every read of the lake takes a [`Scope`], and the scan itself applies it. So no query, include,
+//! chain or view can return rows that the scope does not show.
 //!
 //! This file defines scopes. `consent` decides which scope a token has.
 

@@ -45,12 +45,12 @@ pub trait Predicate: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// Decides for each row of a batch whether it matches. A null result counts as `false`. A column that the batch
-    /// lacks counts as null in all rows.
+    /// Returns for each row of a batch whether it matches. A null result counts as `false`. If the batch lacks a
+    /// column, the predicate treats the column as null in all rows.
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError>;
 }
 
-/// Returns a predicate as an expression over those columns of a scan's schema that the predicate reads.
+/// Returns a predicate as an expression. Its arguments are those columns of the scan's schema that the predicate reads.
 pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
     let leaves = predicate.leaves();
     let reads = |column: &str| {
@@ -64,7 +64,7 @@ pub fn expression(predicate: Arc<dyn Predicate>, schema: &Schema) -> Expr {
     expression_over(predicate, arguments)
 }
 
-/// Returns a predicate as an expression over these columns. `arguments` must contain every existing column that the
+/// Returns a predicate as an expression with these arguments. They must contain every existing column that the
 /// predicate reads.
 pub fn expression_over(predicate: Arc<dyn Predicate>, arguments: Vec<Expr>) -> Expr {
     function(predicate).call(arguments)
@@ -75,7 +75,7 @@ pub fn function(predicate: Arc<dyn Predicate>) -> ScalarUDF {
     ScalarUDF::from(PredicateFunction {
         name: format!("[{}]", predicate.label()),
         predicate: predicate.into(),
-        // The call has no arguments if none of the columns that the predicate reads exists.
+        // Allow a call without arguments: it occurs if none of the columns that the predicate reads exists.
         signature: Signature::one_of(
             vec![TypeSignature::Nullary, TypeSignature::VariadicAny],
             Volatility::Immutable,

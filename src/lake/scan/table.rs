@@ -51,8 +51,8 @@ impl Reader {
         }
     }
 
-    /// Hides the rows of the erasures that the catalog has recorded. If the epoch of `erasures` is newer than the known
-    /// one, empties the caches; if not, does nothing. `oldest` is the lowest epoch of all snapshots in use: the reader
+    /// Hides the rows of the erasures that the catalog has recorded, and empties the caches. Does nothing if the epoch
+    /// of `erasures` is not newer than the known one. `oldest` is the lowest epoch of all snapshots in use: the reader
     /// forgets erasures that finished at or before it.
     pub(in crate::lake) fn learn(&self, erasures: &Erasures, oldest: u64) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
@@ -63,8 +63,8 @@ impl Reader {
         }
     }
 
-    /// Hides the rows that these intents mean, in addition to the rows of recorded erasures. The intents replace the
-    /// intents of the previous call.
+    /// Hides the rows of requested erasures that the catalog has not recorded yet. Recorded erasures stay hidden, too.
+    /// `intents` replaces the intents of the previous call.
     pub(in crate::lake) fn hide(&self, intents: &[Intent]) {
         let mut known = self.erasures.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(now) = known.hiding(intents) {
@@ -74,7 +74,7 @@ impl Reader {
         }
     }
 
-    /// Drops the cache entries of files, delete files and snapshots that are not among these snapshots.
+    /// Drops the cache entries that none of these snapshots needs: data files, delete files, and positions of rows.
     pub(in crate::lake) fn release(&self, snapshots: &[Arc<Snapshot>]) {
         self.memory.release(snapshots);
     }
@@ -110,7 +110,7 @@ impl fmt::Debug for Reader {
     }
 }
 
-/// The rows of one type that a scope shows in one snapshot. Cheap to clone.
+/// The rows of one type that a scope shows in one snapshot. It is cheap to clone.
 #[derive(Clone)]
 pub struct ScopedTable {
     pub(super) reader: Arc<Reader>,
@@ -187,8 +187,8 @@ impl ScopedTable {
         }
     }
 
-    /// Returns the columns that a scan for these leaves yields, without the locator columns: the existing leaves, and
-    /// for each missing leaf the deepest existing element above it.
+    /// Returns the columns that a scan for these leaves yields, without the locator columns. For a leaf that the table
+    /// lacks, the scan yields the deepest element above the leaf that the table has.
     pub fn schema(&self, leaves: &LeafSet) -> SchemaRef {
         self.clip(leaves).schema().clone()
     }
@@ -283,8 +283,8 @@ impl ScopedTable {
         Ok(false)
     }
 
-    /// Returns the rows of a row group that the scope shows even if no row refers to them, including deleted rows. If
-    /// `owners` is given, returns only rows of these owners.
+    /// Returns the rows of a row group that the scope shows even if no row refers to them. Deleted and erased rows are
+    /// included. If `owners` is given, returns only rows of these owners.
     pub(super) fn own(
         &self,
         file: &Arc<OpenFile>,

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::place::{PIECE, changed, named, unnamed};
 use crate::lake::seal::{AROUND, PieceCipher};
 
-/// An unnamed temporary file. One of its pieces is in memory. If that piece was changed, it is encrypted and written
-/// before another piece takes its place.
+/// An unnamed temporary file. It is stored in encrypted pieces, and one of them is in memory in clear. Before another
+/// piece is loaded, this piece is encrypted and written, if it was changed.
 #[derive(Debug)]
 pub(crate) struct ScratchFile {
     file: File,
@@ -70,8 +70,8 @@ impl ScratchFile {
         Ok(())
     }
 
-    /// Writes bytes to the piece at the current position, which is at most the file's length. Returns how many it has
-    /// written.
+    /// Writes bytes at the current position, which is at most the file's length. Writes at most up to the end of the
+    /// piece, and returns how many bytes it has written.
     fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.load(self.place / PIECE as u64)?;
         let within = (self.place % PIECE as u64) as usize;
@@ -88,7 +88,7 @@ impl ScratchFile {
     }
 }
 
-/// Returns the position of a piece in the file.
+/// Returns the position of an encrypted piece on disk.
 fn slot(number: u64) -> u64 {
     number * (PIECE + AROUND) as u64
 }

@@ -1,6 +1,6 @@
-//! Temporary files. They are encrypted even in an open lake, under a key that exists only in this process's memory.
-//! So nobody can read the files of a killed process, or what the disk still has of removed files. Changed bytes are
-//! noticed.
+//! Temporary files. They are encrypted even in an open lake, under a key that exists only in this process's memory. So
+//! nobody can read the files of a killed process, or what the disk still has of removed files. Reading fails if bytes
+//! were changed.
 //!
 //! This module decides how such files are written and read. Callers decide what goes into them.
 

@@ -52,8 +52,8 @@ impl Parts {
         Ok(at)
     }
 
-    /// Appends `part` of the bytes at position `at` to `out`. `length` is the number of all bytes that were written
-    /// there.
+    /// Reads the range `part` of a sequence of bytes and appends it to `out`. `at` is the position of the sequence, and
+    /// `length` its whole length.
     pub(crate) fn read(&self, at: u64, length: usize, part: Range<usize>, out: &mut Vec<u8>) -> io::Result<()> {
         if part.start > part.end || part.end > length {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::private;
 
-/// The number of bytes in a piece, in clear. To read a few bytes, one piece must be decrypted.
+/// The number of bytes in a piece, in clear. It is small, because a whole piece must be decrypted to read a few bytes.
 pub(super) const PIECE: usize = 16 << 10;
 
 /// Creates a file and removes its name at once. So the file disappears with the process, however the process ends.
@@ -18,7 +18,7 @@ pub(super) fn unnamed(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns two numbers as the authenticated data of a piece.
+/// Returns the authenticated data of a piece: two numbers that say to which place the piece belongs.
 pub(super) fn named(one: u64, other: u64) -> [u8; 16] {
     let mut place = [0; 16];
     place[..8].copy_from_slice(&one.to_le_bytes());

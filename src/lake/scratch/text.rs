@@ -12,8 +12,8 @@ use super::place::{PIECE, changed, named};
 use crate::lake::seal::{AROUND, PieceCipher};
 use crate::private;
 
-/// The length of the file's header: a random number. It is authenticated with each piece, so no piece fits into
-/// another file.
+/// The length of the file's header. The header is a random number, which is authenticated with each piece. So a piece
+/// of another file cannot be decrypted here.
 const HEAD: usize = 8;
 
 /// The key of text files. It exists only in memory, until its last clone is dropped.
@@ -115,7 +115,7 @@ impl Sealed {
         Ok(count)
     }
 
-    /// Decrypts the next piece. The last piece is shorter than the others.
+    /// Decrypts the next piece. Only the last piece is shorter than [`PIECE`], so a shorter piece ends the file.
     fn advance(&mut self) -> io::Result<()> {
         self.piece.clear();
         let whole = (PIECE + AROUND) as u64;
@@ -186,7 +186,7 @@ impl Write for TextWriter {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        // Bytes that do not fill a piece wait for `finish`.
+        // This writes only whole pieces. `finish` writes the bytes that do not fill a piece.
         self.file.flush()
     }
 }

@@ -14,8 +14,8 @@ const TAG: usize = 16;
 /// bytes`.
 pub(in crate::lake) const AROUND: usize = NONCE_LEN + TAG;
 
-/// A key that can seal and open pieces. The place of a piece is its additional authenticated data, so a piece can be
-/// opened only for the place for which it was sealed.
+/// A key that can seal and open pieces. The place of a piece is its additional authenticated data. So a piece that was
+/// sealed for one place cannot be opened for another place.
 pub(in crate::lake) struct PieceCipher(RandomizedNonceKey);
 
 impl fmt::Debug for PieceCipher {

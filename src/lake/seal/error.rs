@@ -24,7 +24,7 @@ pub enum SealError {
     /// The key-encryption key was replaced after this process opened the database.
     #[error("{} was given another key-encryption key meanwhile: start again with the new one", .0.display())]
     Rotated(PathBuf),
-    /// A caller requested a rotation to a third key-encryption key before the current rotation has finished.
+    /// A caller requested a rotation to a third key-encryption key, but the current rotation has not finished.
     #[error("{} is on its way to another key-encryption key: finish that rotation first", .0.display())]
     Rotating(PathBuf),
     /// There is no keys database.

@@ -20,8 +20,8 @@ pub struct Keys(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: RwLock<State>,
-    /// The keys in use. Some are new and not stored yet, because a writer may read its file before the commit. The
-    /// others seal files that a running answer still reads. A key is found here until its last [`FileKey`] is dropped,
+    /// The keys in use. Some are new and not stored yet: a writer may read its file before the commit. The others
+    /// belong to files that a running answer still reads. A key is found here until its last [`FileKey`] is dropped,
     /// even after it was removed from the database.
     lent: Mutex<FxHashMap<KeyId, LentKey>>,
 }
@@ -137,7 +137,7 @@ impl Keys {
         self.lent().get(id).and_then(LentKey::get)
     }
 
-    /// Whether the key of this id is in use.
+    /// Whether a writer or a running answer holds the key with this id.
     pub(super) fn is_lent(&self, id: &KeyId) -> bool {
         self.lent_key(id).is_some()
     }
@@ -147,7 +147,8 @@ impl Keys {
         self.store().map_or(Ok(()), |store| store.destroy(ids))
     }
 
-    /// Destroys all keys but these in every registered copy of the database. Fails if a copy cannot be written.
+    /// Destroys all keys but `kept` in every registered copy of the database, and adds the keys that a copy lacks.
+    /// Fails if a copy cannot be written.
     pub(super) fn retire_in_copies(&self, kept: &BTreeSet<KeyId>) -> Result<(), SealError> {
         self.store().map_or(Ok(()), |store| store.retire_in_copies(kept))
     }

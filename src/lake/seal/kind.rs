@@ -27,8 +27,8 @@ impl Kind {
         self != Kind::Open
     }
 
-    /// Whether unencrypted files may belong to the lake. Somebody else may have put an unencrypted file into a sealed
-    /// lake.
+    /// Whether unencrypted files may belong to the lake. If not, readers refuse an unencrypted file, because somebody
+    /// else may have put it there.
     pub fn takes_clear(self) -> bool {
         self != Kind::Sealed
     }

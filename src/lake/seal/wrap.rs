@@ -1,6 +1,5 @@
-//! Wraps keys with AES-256-GCM under the key-encryption key. The purpose of a wrapped text is its additional
-//! authenticated data, so that no text can replace one for another purpose. For a file's key, the purpose is the id of
-//! the key.
+//! Wraps keys with AES-256-GCM under the key-encryption key. The additional authenticated data of a wrapped text is its
+//! purpose. So a text cannot be used for another purpose. For a file's key, the purpose is the id of the key.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use zeroize::Zeroizing;
@@ -21,7 +20,7 @@ pub(super) struct Wrapping(RandomizedNonceKey);
 
 impl Wrapping {
     pub(super) fn new(kek: &Kek) -> Result<Wrapping, SealError> {
-        // A key of 32 bytes is always accepted.
+        // This does not fail, because a key has 32 bytes.
         let key = RandomizedNonceKey::new(&AES_256_GCM, kek.bytes()).map_err(|_| SealError::Random)?;
         Ok(Wrapping(key))
     }

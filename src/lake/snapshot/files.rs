@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A Parquet file of rows, sorted by (owner, id).
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataFile {
-    /// The id of the file: `data_file_id` in the catalog. No other file ever gets it.
+    /// The id of the file: `data_file_id` in the catalog. The id is never used again for another file.
     pub id: u64,
     /// The path of the file.
     pub path: PathBuf,

@@ -50,7 +50,7 @@ impl Folder {
         Folder { keys, ..self }
     }
 
-    /// Sets the kind of the lake's files. If files of this kind may be sealed, opens the keys database, which must
+    /// Sets the kind of the lake. If a lake of this kind may have sealed files, opens the keys database, which must
     /// exist.
     pub(in crate::lake) fn unlock(self, kind: Kind, source: &KekSource) -> Result<Folder, LakeError> {
         let store = kind.has_keys().then(|| self.open_keys(source)).transpose()?;

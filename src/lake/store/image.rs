@@ -35,7 +35,7 @@ pub struct ImageFile {
     pub bytes: u64,
 }
 
-/// The catalog of a lake at one moment.
+/// A copy of a lake's catalog, and the files that the copy names.
 #[derive(Debug)]
 pub struct LakeImage {
     folder: Folder,
@@ -116,8 +116,8 @@ impl LakeImage {
         check::inspect(&self.connection, &folder, &below)
     }
 
-    /// Whether the lake's current catalog still names this file. If not, the lake itself has replaced or removed the
-    /// file.
+    /// Whether the lake's current catalog still names this file. If not, the lake has replaced or removed the file
+    /// since the catalog was copied.
     pub fn is_still_named(&self, path: &Path) -> Result<bool, LakeError> {
         let reader = catalog::open_reader(&self.folder)?;
         let named = catalog::named(&reader, &self.folder.data())?;

@@ -25,7 +25,7 @@ use crate::fhir::TypeId;
 
 /// How often a serving process checks for changes by other processes.
 pub const REFRESH: Duration = Duration::from_secs(1);
-/// How long a snapshot stays readable after its successor was committed. Page links to the snapshot work that long.
+/// How long a snapshot stays readable after its successor was committed. A page link to the snapshot works as long.
 const RETENTION: Duration = Duration::from_secs(3600);
 /// The number of older snapshots that are always kept in memory, so that the pages of one search do not each read the
 /// catalog.
@@ -42,8 +42,8 @@ pub struct LakeOptions {
     pub memory: MemoryLimits,
     /// The source of a sealed lake's key-encryption key. By default the environment.
     pub kek: KekSource,
-    /// Whether the lake must be sealed (`true`) or open (`false`). A new lake is made that way. `None` accepts both
-    /// kinds and makes a new lake open.
+    /// Whether the lake must be sealed (`Some(true)`) or open (`Some(false)`). A new lake is made that way. `None`
+    /// accepts both kinds and makes a new lake open.
     pub sealed: Option<bool>,
 }
 
@@ -72,7 +72,7 @@ struct Shared {
     reader: Mutex<Connection>,
     /// The metadata of the catalog file that `reader` has open.
     catalog: Option<FileTrace>,
-    /// The trace that the last writer of this process has left.
+    /// The trace of the last writer of this process. It shows whether another process has written to the lake since.
     left: Mutex<Option<Trace>>,
     owner_key: OwnerKey,
     enclosing_key: EnclosingKey,
@@ -141,8 +141,8 @@ impl Lake {
         self.refuse_replaced()?;
         let reader = lock(&self.0.reader);
         let snapshot = catalog::load(&reader, &self.0.folder, Some(&self.snapshot()))?;
-        // Read the kind after the snapshot, because a conversion first replaces all files of the former kind, and only
-        // then records that the lake has just the new kind.
+        // Read the kind after the snapshot. A conversion first replaces all files of the former kind. Only then does it
+        // record that the lake has no more files of that kind.
         let kind = catalog::kind(&reader)?;
         // `reader` is still locked, so refreshes run one at a time, and an older kind cannot replace a newer one.
         self.turn_to(kind)?;
@@ -283,8 +283,8 @@ impl Lake {
         self.0.data.warm(&self.snapshot(), go_on)
     }
 
-    /// Returns an error if another file now has the catalog's name, because this process still has the former file
-    /// open.
+    /// Returns an error if another file now has the catalog's name. This process still has the former file open, so it
+    /// would not see new commits.
     pub(in crate::lake) fn refuse_replaced(&self) -> Result<(), LakeError> {
         let now = FileTrace::of(&self.0.folder.catalog());
         match (&self.0.catalog, &now) {

@@ -1,4 +1,4 @@
-//! Converts a lake in its catalog: lists the files that are not yet of the new kind, and exchanges them.
+//! Converts a lake in its catalog: lists the files that a conversion must still replace, and replaces them.
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
@@ -9,7 +9,8 @@ use super::keys::expire_replaced_keys;
 use crate::lake::attachment::{Recorded, is_sealed_name};
 use crate::lake::error::LakeError;
 
-/// A data file that must be rewritten, because it or one of its delete files is not of the new kind.
+/// A data file that a conversion must rewrite, because it or one of its delete files is still unencrypted, or still
+/// sealed if the lake is being unsealed.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lake) struct OtherFile {
     pub(in crate::lake) table: u64,
@@ -27,8 +28,8 @@ pub(in crate::lake) struct ConvertedAttachment {
     pub(in crate::lake) recorded: Recorded,
 }
 
-/// Returns the data files of all snapshots that are unencrypted or have an unencrypted delete file. If `are_sealed`,
-/// returns those that are sealed or have a sealed delete file.
+/// Returns the data files, in all snapshots, that are unencrypted or have an unencrypted delete file. If `are_sealed`
+/// is true, returns those that are sealed or have a sealed delete file.
 pub(in crate::lake) fn files_of_other_kind(
     connection: &Connection,
     are_sealed: bool,
@@ -51,8 +52,8 @@ pub(in crate::lake) fn files_of_other_kind(
     Ok(files.collect::<Result<_, _>>()?)
 }
 
-/// Returns the attachments of all snapshots whose files are unencrypted. If `are_sealed`, returns those whose files are
-/// sealed.
+/// Returns the attachments, in all snapshots, whose files are unencrypted. If `are_sealed` is true, returns those whose
+/// files are sealed.
 pub(in crate::lake) fn attachments_of_other_kind(
     connection: &Connection,
     are_sealed: bool,
@@ -85,7 +86,7 @@ pub(in crate::lake) fn exchange_converted(
 }
 
 /// Removes data files and attachments from all snapshots, and schedules their files for deletion. Does not raise the
-/// epoch, so no other process may have the lake open.
+/// epoch, so no other process may use the lake at the same time.
 pub(in crate::lake) fn give_up(
     connection: &mut Connection,
     files: &[Exchange<'_>],

@@ -1,5 +1,5 @@
-//! Ids of keys in the catalog: those of files in snapshots and those of expired files. A note says whether keys must be
-//! destroyed.
+//! The ids of keys in the catalog: of the keys of files in snapshots, and of the keys of expired files. The metadata
+//! has a note while keys must be destroyed.
 
 use rusqlite::Connection;
 
@@ -31,11 +31,11 @@ pub(in crate::lake) fn has_keys_to_destroy(connection: &Connection) -> Result<bo
     Ok(connection.query_row(sql, [DESTROY_KEY], |row| row.get(0))?)
 }
 
-/// Removes the note, and empties the list of keys of expired files. Callers do this when every remaining key has a
-/// file.
+/// Removes the note that keys must be destroyed, and empties the list of keys of expired files. Callers do this when
+/// every remaining key has a file.
 pub(in crate::lake) fn keys_are_destroyed(connection: &Connection) -> Result<(), LakeError> {
     let transaction = connection.unchecked_transaction()?;
-    // The keys of expired files were destroyed together with the others, so empty their list.
+    // All keys without a file were destroyed. The keys of expired files are among them, so empty their list.
     if has_list(&transaction)? {
         transaction.execute("DELETE FROM tabularium_expired_key", [])?;
     }
@@ -60,7 +60,7 @@ fn has_list(connection: &Connection) -> Result<bool, LakeError> {
     Ok(connection.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// Returns the ids of the keys of files that expired since the last erasure. `None` if there is no list.
+/// Returns the ids of the keys of files that expired since the last erasure. `None` if the catalog has no list of them.
 pub(in crate::lake) fn expired_keys(connection: &Connection) -> Result<Option<Vec<String>>, LakeError> {
     if !has_list(connection)? {
         return Ok(None);

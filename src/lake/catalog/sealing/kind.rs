@@ -41,7 +41,7 @@ pub(in crate::lake) fn is_kept_sealed(path: &Path) -> bool {
     if name.ends_with("-shm") || std::fs::metadata(path).is_ok_and(|file| file.len() == 0) {
         return true;
     }
-    // A write-ahead log may have pages from before the lake was sealed.
+    // A write-ahead log may have pages from before the lake was sealed, so it is not taken as encrypted.
     if name.ends_with("-wal") {
         return false;
     }

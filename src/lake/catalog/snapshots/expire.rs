@@ -70,8 +70,8 @@ pub(in crate::lake) fn expire(
     Ok(Expired { snapshots, files })
 }
 
-/// Schedules a file for deletion if its row in a table of the catalog meets `condition`. In the condition, `?1` is
-/// `number`. Returns the number of files.
+/// Schedules each file for deletion whose row in `table` meets `condition`. In the condition, `f` is the row and `?1`
+/// is `number`. Returns the number of files.
 pub(in crate::lake::catalog) fn schedule(
     transaction: &Connection,
     (table, id): (&str, &str),

@@ -63,8 +63,8 @@ fn snapshot(connection: &Connection, condition: &str, id: u64) -> Result<Option<
     Ok(Some(Head { time, ..head }))
 }
 
-/// Loads the newest snapshot. If `base`, an earlier snapshot, is given, reads only the changes since then if possible,
-/// and shares the rest with `base`.
+/// Loads the newest snapshot. If `base`, an earlier snapshot, is given, reads only the changes since then if possible.
+/// The result then shares unchanged tables and files with `base`.
 pub(in crate::lake) fn load(
     connection: &Connection,
     folder: &Folder,
@@ -324,7 +324,8 @@ fn data_files(
     Ok(found)
 }
 
-/// Reads a range from two columns. The file may have any value if its bounds are not recorded.
+/// Reads a range from two columns. If a bound is not recorded, the range has no limit there, because the file may have
+/// any value.
 fn range(row: &Row<'_>, at: usize) -> Result<std::ops::RangeInclusive<i64>, rusqlite::Error> {
     Ok(row.get::<_, Option<i64>>(at)?.unwrap_or(i64::MIN)..=row.get::<_, Option<i64>>(at + 1)?.unwrap_or(i64::MAX))
 }

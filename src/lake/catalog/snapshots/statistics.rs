@@ -25,7 +25,7 @@ pub(in crate::lake::catalog) struct Bounds {
 }
 
 impl Bounds {
-    /// Returns both bounds in the form that the catalog has for the column's type.
+    /// Returns the lower and the upper bound as the catalog's texts: as times or as integers.
     pub(in crate::lake::catalog) fn texts(&self) -> (String, String) {
         let text = |value: i64| {
             if self.time {
@@ -118,7 +118,7 @@ pub(in crate::lake::catalog) fn widen(
     for file in &commit.files {
         let bounds = file_bounds(commit.layout, file.written);
         if file.written.key.is_some() {
-            // A sealed lake has statistics only of columns with bounds.
+            // A sealed lake has statistics only of columns with bounds, so write none for the other columns.
             now.retain(|column, _| bounds.contains_key(column));
         }
         for (column, statistics) in &mut now {
@@ -191,8 +191,8 @@ pub(in crate::lake::catalog) fn reduce(transaction: &Connection) -> Result<(), L
     Ok(())
 }
 
-/// Adds for each column without statistics whether it has nulls, as an open lake does. A file without statistics of the
-/// column has only nulls in it.
+/// Adds statistics for each top-level column that has none: only whether the column has nulls, as an open lake has
+/// them. If a file has no statistics of the column, all its rows have null there.
 pub(in crate::lake::catalog) fn complete(transaction: &Connection) -> Result<(), LakeError> {
     transaction.execute_batch(
         "WITH files AS (SELECT table_id, count(*) AS files FROM ducklake_data_file GROUP BY table_id),

@@ -43,7 +43,8 @@ pub(in crate::lake::scan) struct OpenFile {
     paths: Vec<String>,
     /// The compressed size of each leaf over all row groups, in bytes.
     sizes: Vec<u64>,
-    /// The byte ranges of column chunks with their leaves, ascending. They tell to which leaf a read belongs.
+    /// The byte range of each column chunk with the index of its leaf, ascending. They tell which leaf a read belongs
+    /// to.
     chunks: Vec<(Range<u64>, usize)>,
     /// The memory that this value takes, in bytes.
     weight: AtomicUsize,
@@ -63,9 +64,9 @@ pub(in crate::lake::scan) struct Group {
 }
 
 impl Group {
-    /// Returns the length of the longest interval of a date, in microseconds, among the dates whose starts are in the
-    /// leaf `start`. `None` if it was not computed yet. `Some(None)` if it cannot be computed, for example because a
-    /// date lacks a bound.
+    /// Returns the length in microseconds of the longest interval of a date in this row group. The leaf `start` has the
+    /// starts of the intervals. `None` if the length was not computed yet. `Some(None)` if it cannot be computed, for
+    /// example because a date lacks a bound.
     pub(in crate::lake::scan) fn width(&self, start: usize) -> Option<Option<u64>> {
         let widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
         widths.iter().find(|(leaf, _)| *leaf == start).map(|(_, width)| *width)
@@ -107,8 +108,8 @@ impl OpenFile {
             });
         }
         let (groups, sizes, chunks) = survey(&metadata).map_err(parquet)?;
-        // `memory_size` counts only the library's metadata. Add the Arrow schema with its levels, the guard, and the
-        // paths, sizes and chunks.
+        // `memory_size` counts only the Parquet library's metadata. So add estimates of the Arrow schema, the guard,
+        // and the paths, sizes and chunks.
         let schema = arrow.schema().fields().size() * 3 / 2;
         let beside = schema + guard.weight();
         let weight = metadata.memory_size() + beside + 3 * 64 * paths.len() + path.as_os_str().len() + 512;
@@ -188,8 +189,8 @@ impl OpenFile {
         self.weight.load(Ordering::Relaxed)
     }
 
-    /// Returns the bloom filter of a row group's `id` column. The first call reads it. `None` if the row group has
-    /// none, as in sealed files.
+    /// Returns the bloom filter of a row group's `id` column. The first call reads it from the file. `None` if the row
+    /// group has none, as in sealed files.
     pub(in crate::lake::scan) fn bloom(&self, group: usize) -> Result<Option<&Sbbf>, ScanError> {
         let slot = &self.groups[group].bloom;
         if slot.get().is_none() {
@@ -230,8 +231,8 @@ impl OpenFile {
         }
     }
 
-    /// Stores the length of the longest interval of a date in a row group, among the dates whose starts are in the leaf
-    /// `start`. `width` is `None` if it cannot be computed.
+    /// Stores the length of the longest interval of a date in a row group, which [`Group::width`] returns. The leaf
+    /// `start` has the starts of the intervals. `width` is `None` if the length cannot be computed.
     pub(in crate::lake::scan) fn keep_width(&self, group: usize, start: usize, width: Option<u64>) {
         let slot = &self.groups[group].widths;
         let mut widths = slot.lock().unwrap_or_else(PoisonError::into_inner);
@@ -247,7 +248,7 @@ impl OpenFile {
         self.leaf(column).ok_or_else(|| self.missing(column))
     }
 
-    /// Makes the error for a file that lacks a part that every file must have.
+    /// Makes the error that says that this file lacks a part that every file must have.
     pub(in crate::lake::scan) fn missing(&self, what: &'static str) -> ScanError {
         ScanError::Missing {
             path: self.path.to_path_buf(),
@@ -366,7 +367,8 @@ impl<'a> ChunkReader for RawFile<'a> {
     }
 }
 
-/// A file from which the Parquet library reads columns. It can count the bytes that are read of each leaf.
+/// A file from which the Parquet library reads columns. If `read` is given, counts there how many bytes of each leaf
+/// are read.
 pub(in crate::lake::scan) struct CountedFile {
     file: Arc<OpenFile>,
     read: Option<Arc<ReadBytes>>,

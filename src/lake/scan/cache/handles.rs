@@ -19,13 +19,13 @@ pub(in crate::lake::scan) struct HeldHandle {
     _key: Option<FileKey>,
 }
 
-/// A cache of open files by path, and the list of the files that are held open.
+/// A cache of open files by path, and the files that are held open for long answers.
 pub(in crate::lake::scan) struct Handles {
     /// The keys of sealed files.
     keys: Keys,
     limit: usize,
     kept: Cache<Arc<Path>, Arc<File>>,
-    /// The files that are held open, by path. A file stays here even if it is unlinked.
+    /// The files that are held open, by path. An entry stays usable after its file was unlinked.
     held: Mutex<FxHashMap<PathBuf, Holding>>,
 }
 
@@ -57,8 +57,8 @@ impl Handles {
         self.kept.clear();
     }
 
-    /// Removes the files that `keep` refuses from the cache. A file that is held or being read stays open. The file
-    /// system frees the space of an unlinked file only when the file is closed.
+    /// Removes a file from the cache if `keep` returns `false` for its path. A file that is held or being read stays
+    /// open. This frees the space of unlinked files, because the file system frees it only when a file is closed.
     pub(in crate::lake::scan) fn retain(&self, keep: impl Fn(&Path) -> bool) {
         self.kept.retain(|path, _| keep(path));
     }
@@ -78,9 +78,9 @@ impl Handles {
         Ok(file)
     }
 
-    /// Holds these files and the keys of sealed ones until the returned handles are dropped. `None` if then more than
-    /// `limit` files would be held in all. In a sealed lake, an unencrypted file is an error unless it was held before
-    /// the lake was sealed.
+    /// Holds these files and the keys of sealed ones until the returned handles are dropped. Returns `None` if the
+    /// number of all held files would exceed `limit`. In a sealed lake, an unencrypted file is an error unless it was
+    /// held before the lake was sealed.
     pub(in crate::lake::scan) fn hold<'p>(
         &self,
         paths: impl Iterator<Item = &'p Path>,

@@ -12,7 +12,8 @@ use super::handles::HeldHandle;
 /// The open files and the other data from which a held table is read.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Held {
-    /// The handles of the data files. A scan finds the files by their paths; this field only keeps them open.
+    /// The handles of the data files. A scan finds the files by their paths, so nothing reads this field. It only keeps
+    /// the files open.
     pub(in crate::lake::scan) _files: Vec<HeldHandle>,
     /// The positions of deleted rows, by the ids of their delete files.
     pub(in crate::lake::scan) deletes: FxHashMap<u64, Arc<[u32]>>,

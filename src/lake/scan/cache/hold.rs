@@ -11,9 +11,9 @@ use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
 
 impl ScopedTable {
-    /// Returns the same table with its files held open until the table is dropped: the files of `owners`, or of all
-    /// owners that the scope shows. If too many files would be held, this table holds none. A scan then fails if a file
-    /// is unlinked before the scan opens it.
+    /// Returns the same table with its files held open until the table is dropped: the files that may have rows of
+    /// `owners`, or of any owner that the scope shows. If too many files would be held, the returned table holds none.
+    /// Then a scan fails if a file is unlinked before the scan opens it.
     pub fn held(&self, owners: Option<&[i64]>) -> Result<ScopedTable, ScanError> {
         let files = self.files_shown(owners);
         let paths = files.iter().map(|file| file.path.as_path());

@@ -1,5 +1,5 @@
 //! Finds the rows of an id in a sorted table of 64-bit hashes. Each row group has such a table. It is built when the
-//! bloom filter first lets an id pass, or on the first lookup if there is no bloom filter.
+//! bloom filter first says that the row group may have a wanted id. Without a bloom filter, the first lookup builds it.
 //!
 //! The key of the hash is random for each process, so nobody can choose ids that collide. Callers compare the id of a
 //! row that is found with the id that they look for.
@@ -18,7 +18,7 @@ pub(in crate::lake::scan) struct IdIndex {
 }
 
 impl IdIndex {
-    /// Makes an index from hashes with their rows. `entries` must ascend.
+    /// Makes an index. Each entry is the hash of an id and the row of the id. The entries must ascend.
     pub(super) fn new(entries: &[(u64, u32)]) -> IdIndex {
         let count = (entries.len() / BUCKET).max(1);
         let mut buckets = vec![0; count + 1];

@@ -62,9 +62,9 @@ pub struct MemoryUse {
     pub deletes: usize,
     /// The number of people whose rows are cached. A person counts once per table and scope.
     pub people: usize,
-    /// The number of scopes whose shared rows are cached.
+    /// The number of patient scopes whose shared rows are cached.
     pub shared: usize,
-    /// The number of recently read rows.
+    /// The number of recently read rows in the cache.
     pub rows: usize,
     /// The number of file handles in the cache.
     pub handles: usize,
@@ -120,8 +120,8 @@ enum Kept {
     Row(Row),
 }
 
-/// An open file with the weight that it had when it entered the cache. The cache requires that the weight of a cached
-/// value does not change.
+/// An open file with the weight that it had when it entered the cache. The weight of the file itself grows with its
+/// indexes, but the cache requires that the weight of a cached value does not change.
 struct HeldFile {
     file: Arc<OpenFile>,
     weight: u64,
@@ -189,8 +189,8 @@ impl Memory {
         self.kept.clear();
     }
 
-    /// Drops the entries of files, delete files and snapshots that none of these snapshots has. Takes some milliseconds
-    /// if the caches are large.
+    /// Keeps only the entries of these snapshots: those whose files and delete files are in one of them, and the shared
+    /// rows that were found in one of them. Takes some milliseconds if the caches are large.
     pub(in crate::lake::scan) fn release(&self, snapshots: &[Arc<Snapshot>]) {
         let named = Named::of(snapshots);
         self.kept.retain(|key, kept| named.has(key, kept));
@@ -230,7 +230,8 @@ impl Memory {
         self.of_files.load(Ordering::Relaxed) < self.kept.capacity() / 2
     }
 
-    /// Updates the weight of a file in the cache if it is no longer `before`, because indexes were built.
+    /// Inserts a file into the cache again if its weight is no longer `before`, because indexes were built. So the
+    /// cache counts the new weight.
     pub(in crate::lake::scan) fn weigh(&self, file: &Arc<OpenFile>, before: usize) {
         if file.weight() != before {
             self.hold(file);
@@ -262,8 +263,8 @@ impl Memory {
         }
     }
 
-    /// Caches a person's rows in place of the earlier ones. The caller calls this again after it has added columns to
-    /// them.
+    /// Caches a person's rows in place of the entry with the same key. After the caller has added columns to the rows,
+    /// it calls this again, so that the cache counts the new weight.
     pub(in crate::lake::scan) fn keep_person(&self, key: &Arc<PersonKey>, base: &Arc<PersonRowsBase>) {
         if self.people {
             let kept = Kept::Person(base.clone(), base.weight());
@@ -279,7 +280,7 @@ impl Memory {
         }
     }
 
-    /// Caches the shared rows that a scope shows, in place of the earlier ones.
+    /// Caches the shared rows that a scope shows, in place of those that were cached for the scope before.
     pub(in crate::lake::scan) fn keep_shared(&self, scope: &Arc<Scope>, rows: &Arc<SharedRows>) {
         self.kept.insert(Key::Shared(scope.clone()), Kept::Shared(rows.clone()));
     }
@@ -370,7 +371,7 @@ impl Weighter<Key, Kept> for Bytes {
 
 fn bounded(bytes: u64) -> Cache<Key, Kept, Bytes> {
     let items = (bytes / (8 << 10)).max(1) as usize;
-    // The cache rejects a value that is heavier than its shard. With few shards the largest files fit.
+    // The cache rejects a value that is heavier than its shard. So use few shards, in which even the largest files fit.
     let options = OptionsBuilder::new()
         .estimated_items_capacity(items)
         .weight_capacity(bytes)

@@ -20,7 +20,7 @@ pub(in crate::lake::scan) struct PersonKey {
     pub(in crate::lake::scan) scope: Arc<Scope>,
 }
 
-/// The files, snapshot and erasures that determine a person's rows. As long as they are the same, the rows are the
+/// The files, snapshot and erasures that determine a person's rows. A cached entry is valid as long as they are the
 /// same.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lake::scan) struct Origin {
@@ -72,7 +72,8 @@ impl PersonRowsBase {
             .map(|part| size_of::<Part>() + 8 * part.rows.iter().count());
         let own = parts.sum::<usize>() + 16 * self.origin.files.len() + 12 * self.count + 512;
         let known = self.columns.read().unwrap_or_else(PoisonError::into_inner);
-        // Count the field twice: a nested array holds a tree of fields, and so does the key in this map.
+        // Count the size of the field twice: a nested array holds a tree of fields, and the key in this map holds
+        // another one.
         let columns = known
             .iter()
             .map(|(field, array)| array.get_array_memory_size() + 2 * field.size() + 64);

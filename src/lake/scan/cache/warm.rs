@@ -1,4 +1,4 @@
-//! Opens files before a request needs them. Without this, the first request for a file waits for its footer and page
+//! Opens files before a request needs them. Otherwise the first request for a file waits for its footer and page
 //! indexes, and the first request for a row group waits for its system columns.
 //!
 //! Only data that every request needs is read ahead. Bloom filters, id indexes and other columns are read when a
@@ -20,8 +20,8 @@ pub struct Warmed {
 
 impl Reader {
     /// Opens a snapshot's files and then reads the system columns of their row groups, until open files take half of
-    /// the caches' budget. Calls `go_on` before every step, and stops if it returns `false`. Begins with the largest
-    /// tables, because they are requested most and take longest to read.
+    /// the caches' budget. Calls `go_on` before each file and row group, and stops if it returns `false`. Begins with
+    /// the largest tables, because they are requested most and take longest to read.
     pub(in crate::lake) fn warm(
         &self,
         snapshot: &Snapshot,
@@ -56,8 +56,9 @@ impl Reader {
     }
 }
 
-/// Reads the system columns of a file's row groups, unless they were read before. Stops at the budget. Returns the
-/// number of row groups that it has read.
+/// Reads the system columns of a file's row groups, unless they were read before. Stops when open files take half of
+/// the caches' budget, or when `go_on` returns `false`. Returns the number of row groups whose system columns it has
+/// read.
 fn directories(memory: &Memory, data: &DataFile, go_on: &mut impl FnMut() -> bool) -> Result<usize, ScanError> {
     let file = memory.file(data)?;
     let mut built = 0;

@@ -9,12 +9,12 @@ use super::super::table::ScopedTable;
 use super::ranges::Ranges;
 use crate::columns::conditions::{IdSet, ItemMatch, MAX_ALTERNATIVES};
 
-/// The minimum number of rows in a row group per requested id. With more ids, checking all rows is faster than looking
-/// up each id.
+/// The rows of a row group are looked up by the requested ids only if the row group has at least this many rows per id.
+/// With more ids, checking all rows is faster.
 const ROWS_PER_LOOKUP: usize = 4;
 
 impl ScopedTable {
-    /// Returns the rows among `rows` that meet the condition.
+    /// Returns those of `rows` that meet the condition.
     pub(in crate::lake::scan) fn matching(
         &self,
         condition: &ItemMatch,
@@ -31,8 +31,8 @@ impl ScopedTable {
         if rows.is_empty() {
             return Ok(Ranges::default());
         }
-        // Use the codes only if at least a quarter of the rows is left: decoding a few rows is cheaper than reading the
-        // codes of all rows.
+        // Use the codes only if at least a quarter of the row group's rows remain. If fewer remain, decoding them is
+        // cheaper than reading the codes of all rows.
         let is_most = rows.count() * 4 >= file.groups()[group].rows as usize;
         if is_most
             && condition.any_of.len() <= MAX_ALTERNATIVES

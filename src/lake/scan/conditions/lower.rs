@@ -2,8 +2,9 @@
 //! decides on dictionary codes, and predicates that it evaluates on rows. Only this file translates expressions for the
 //! scan.
 //!
-//! A [`Predicate`] states its necessary condition itself. This file translates comparisons of texts, timestamps,
-//! integers and decimals without a list above them. Any other expression is evaluated over the columns that it names.
+//! A [`Predicate`] states its necessary condition itself. For other expressions this file finds a necessary condition
+//! in comparisons of texts, timestamps, integers and decimals with literals, if no list is above the compared element.
+//! If this condition is not exact, the scan also evaluates the expression over the columns that it names.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use super::super::table::ScopedTable;
 use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
-/// The text system columns whose comparisons dictionary codes decide.
+/// The system columns for which dictionary codes decide whether they have one of several texts.
 const TEXTS: [&str; 2] = ["id", "patient"];
 /// The name of DataFusion's function that reads a field of a struct.
 const GET_FIELD: &str = "get_field";
@@ -42,7 +43,8 @@ pub(in crate::lake::scan) struct Lowered {
     pub(in crate::lake::scan) either: Vec<Vec<Alternative>>,
     /// The condition that the scan checks on statistics.
     pub(in crate::lake::scan) prune: Prune,
-    /// Predicates whose necessary condition is known only after other plans have run.
+    /// Late predicates: their necessary condition is known only after other plans have run. [`Lowered::settled`] adds
+    /// the conditions then.
     pub(in crate::lake::scan) late: Vec<Arc<dyn Predicate>>,
 }
 
@@ -78,7 +80,7 @@ impl Lowered {
                 }
                 Some(predicate) => {
                     let necessary = predicate.necessary().clone();
-                    // Evaluate a predicate after the other expressions, which cost less.
+                    // Put predicates behind the other expressions, which cost less and so are evaluated first.
                     let decided = necessary.exact || predicate.is_decided_above();
                     later.extend((!decided).then(|| predicate.clone()));
                     necessary
@@ -101,7 +103,8 @@ impl Lowered {
         Ok(lowered)
     }
 
-    /// Returns these conditions together with the current necessary conditions of the late predicates.
+    /// Returns these conditions with the late predicates lowered like the others, by their current necessary
+    /// conditions.
     pub(in crate::lake::scan) fn settled(mut self) -> Lowered {
         for predicate in std::mem::take(&mut self.late) {
             let necessary = predicate.necessary().clone();
@@ -115,13 +118,13 @@ impl Lowered {
         self
     }
 
-    /// Whether there are no conditions, so that the scan keeps every row. Ignores late predicates.
+    /// Whether there are no conditions, so that the scan keeps every row. Late predicates do not count.
     pub(in crate::lake::scan) fn is_empty(&self) -> bool {
         self.predicates.is_empty() && self.items.is_empty() && self.either.is_empty() && self.prune == Prune::Keep
     }
 }
 
-/// Returns a condition that every row meets for which an expression is true.
+/// Returns a necessary condition of an expression. Every row for which the expression is true meets it.
 fn necessary(expression: &Expr, columns: &Schema) -> Necessary {
     if let Some(predicate) = predicate(expression) {
         return predicate.necessary().clone();
@@ -158,7 +161,8 @@ fn both(left: Necessary, right: Necessary) -> Necessary {
 }
 
 /// Combines the necessary conditions of both sides of an `OR`. Statistics refute the result only if they refute both
-/// sides. Dictionary codes decide it if both sides are alternatives of exact conditions.
+/// sides. If both sides are exact and can be written as alternatives, the result is exact, too. Otherwise only
+/// statistics check it.
 fn one(left: Necessary, right: Necessary) -> Necessary {
     let prune = Prune::any([left.prune.clone(), right.prune.clone()]);
     match alternatives(left).zip(alternatives(right)) {
@@ -192,7 +196,7 @@ fn alternatives(mut condition: Necessary) -> Option<Vec<Alternative>> {
     }
 }
 
-/// Returns the condition that a text column has one of these values, which dictionary codes can decide. The column is a
+/// Returns the condition that a text column has one of these values. Dictionary codes can decide it. The column is a
 /// system column of [`TEXTS`] or an element without a list above it. `None` for any other column, or if a value is no
 /// text literal.
 fn texts<'e>(column: &Expr, values: impl IntoIterator<Item = &'e Expr>, columns: &Schema) -> Option<Necessary> {
@@ -263,7 +267,8 @@ fn range(left: &Expr, operator: Operator, right: &Expr, columns: &Schema) -> Opt
         }
         (DataType::Int64, ScalarValue::Int64(Some(number))) => i128::from(*number),
         (DataType::Int32, ScalarValue::Int32(Some(number))) => i128::from(*number),
-        // DataFusion casts the other number, such as `5` or `5.5`, to the type of the column.
+        // DataFusion casts the literal, such as `5` or `5.5`, to the type of the column. So both sides usually have the
+        // same scale.
         (DataType::Decimal128(_, scale), ScalarValue::Decimal128(Some(number), _, of)) if scale == of => *number,
         _ => return None,
     };

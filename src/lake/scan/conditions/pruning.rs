@@ -22,8 +22,8 @@ pub(in crate::lake::scan) fn prune(file: &OpenFile, group: usize, condition: &Pr
     prune_noting(file, group, condition, &mut None)
 }
 
-/// Returns the rows of a row group that may meet a condition, as [`prune`] does. Adds to the report, if there is one,
-/// how many pages of each leaf were compared and how many were refuted.
+/// Returns the rows of a row group that may meet a condition, as [`prune`] does. For each leaf, adds to the report, if
+/// there is one, how many pages were compared, and how many of them have no row that meets the condition.
 pub(in crate::lake::scan) fn prune_noting(
     file: &OpenFile,
     group: usize,
@@ -86,7 +86,8 @@ fn prune_leaf(
         return Ranges::all(rows);
     }
     let Some(leaf) = file.leaf(path) else {
-        // A struct's path is not a leaf, but the leaves below it may have values.
+        // The file has no leaf of this path. If the path is that of a struct, the leaves below it may have values, so
+        // keep all rows. Otherwise no row has a value.
         let inner = format!("{path}.");
         let any = file.paths().iter().any(|have| have.starts_with(&inner));
         return if any { Ranges::all(rows) } else { Ranges::default() };
@@ -119,7 +120,7 @@ fn prune_leaf(
 
 /// What statistics say about the values of a leaf in a row group or a page.
 enum Bounds<'a> {
-    /// There are no values.
+    /// All rows lack a value, so no condition on the leaf holds.
     Empty,
     /// Nothing is known about the values.
     Unknown,
@@ -279,8 +280,9 @@ fn decimals(min: &[u8], max: &[u8]) -> Bounds<'static> {
     }
 }
 
-/// Whether every decimal of a row group has a value in its `__number` leaf, which is at `path`. A decimal that has only
-/// a text may be in any range. `true` if `path` is no `__number` leaf, or if the file lacks the leaf of the texts.
+/// Whether every decimal of a row group has a value in its `__number` leaf, which is at `path`. If a decimal has only a
+/// text, statistics of the numbers do not cover it, so they cannot refute a range. Also `true` if `path` is no
+/// `__number` leaf, or if the file lacks the leaf of the texts.
 pub(in crate::lake::scan) fn has_all_numbers(file: &OpenFile, group: usize, path: &str) -> bool {
     let text = path.strip_suffix(NUMBER).and_then(|text| file.leaf(text));
     let nulls = |leaf: usize| {
@@ -303,7 +305,7 @@ pub(in crate::lake::scan) fn decimal(bytes: &[u8]) -> Option<i128> {
     Some(i128::from_be_bytes(wide))
 }
 
-/// Whether a row group may hold rows of one of these owners, by the statistics in the footer.
+/// Whether the statistics in the footer allow that a row group has rows of one of these owners.
 pub(in crate::lake::scan) fn may_hold_owners(file: &OpenFile, group: usize, owners: &OwnerSet) -> bool {
     let Some(leaf) = file.leaf("owner") else { return true };
     match Bounds::of_chunk(file.metadata().row_group(group).column(leaf)) {

@@ -1,12 +1,12 @@
-//! A set of rows of a row group, as ascending, disjoint ranges. Statistics, deletes, the scope and predicates reduce
-//! it.
+//! A set of rows of a row group, as ascending, disjoint ranges. A scan begins with all rows and removes those that
+//! statistics, deletes, the scope or predicates exclude.
 
 use std::ops::Range;
 
 use arrow::array::{Array, BooleanArray};
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
-/// Positions within a row group.
+/// Positions of rows within a row group. The ranges ascend and are disjoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::lake::scan) struct Ranges(Vec<Range<u32>>);
 
@@ -22,7 +22,7 @@ impl Ranges {
             .fold(Ranges::default(), |ranges, at| ranges.with(at..at + 1))
     }
 
-    /// Adds a range of rows. It must not begin before the last range.
+    /// Adds a range of rows. It must not begin before the last range of this set begins.
     pub(in crate::lake::scan) fn push(&mut self, range: Range<u32>) {
         match self.0.last_mut() {
             _ if range.is_empty() => {}

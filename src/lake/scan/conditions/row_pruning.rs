@@ -2,11 +2,12 @@
 //! page statistics keep many. Examples are ranges of numbers or moments, and conditions on presence. The scan decodes
 //! no column and evaluates no predicate for the rows that this check drops.
 //!
-//! The check keeps every row that may match. For texts and booleans, it drops no more rows than statistics do.
+//! The check keeps every row that may match. It drops no row because of a condition on texts or booleans, except if
+//! statistics refute the condition for the whole row group.
 //!
-//! The check reads a leaf once for up to eight conditions. For a date with conditions on both bounds, it reads only the
-//! start: it computes the longest interval of the row group once, and turns a condition on the end into a condition on
-//! the start.
+//! The check reads a leaf once for up to eight conditions. A date has two leaves, start and end. If both have
+//! conditions, the check reads only the starts: it computes the longest interval of the row group once, and turns the
+//! condition on the end into a condition on the start.
 
 use std::sync::Arc;
 
@@ -28,9 +29,10 @@ pub(in crate::lake::scan) struct RowPruning {
 }
 
 impl RowPruning {
-    /// Whether checking a row group is likely to pay. `rows` is the number of remaining rows, and `of` the number of
-    /// all rows. If few rows remain, decoding them is cheaper than reading the codes of all rows. A check that has kept
-    /// more than half of the rows so far will probably keep most of the next ones.
+    /// Whether checking a row group is likely to pay. `rows` is the number of remaining rows of the row group, and `of`
+    /// the number of all its rows. Returns `false` if few rows remain, because decoding them is cheaper than reading
+    /// the codes of all rows. Also returns `false` if earlier checks have kept more than half of their rows, because
+    /// this one will probably do the same.
     pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32) -> bool {
         rows * MIN_SHARE >= of as usize && self.kept * 2 <= self.asked
     }
@@ -77,14 +79,16 @@ enum Kept {
     Some(Vec<bool>),
 }
 
-/// A condition without the parts that statistics decide. `All` means that it keeps all rows, `None` that it keeps none.
+/// A condition without the parts that statistics decide. `All` means that the condition keeps all rows, `None` that it
+/// keeps no row.
 enum Reduced {
     All,
     None,
     Rows(Rows),
 }
 
-/// The part of a condition that statistics do not decide. A `Leaf` is an index into the list of conditions on leaves.
+/// The part of a condition that statistics do not decide. A `Leaf` has the index of a condition in the list of
+/// [`OnLeaf`].
 enum Rows {
     And(Vec<Rows>),
     Or(Vec<Rows>),
@@ -103,7 +107,7 @@ impl OnLeaf {
     fn holds(&self, physical_type: Type, value: &[u8]) -> bool {
         match (self.range, number(physical_type, value)) {
             (Some((from, to)), Some(number)) => from <= number && number <= to,
-            // Without a range, any value matches. A value that cannot be read as a number is kept, too.
+            // Without a range, any value meets the condition. A value that cannot be read as a number is kept, too.
             _ => true,
         }
     }
@@ -180,8 +184,9 @@ impl RowGroup<'_> {
         })))
     }
 
-    /// Replaces a condition on the end of a date by one on its start, if `conditions` also has one on the start. If no
-    /// interval is longer than `w`, an end of at least `x` has a start of at least `x - w`.
+    /// Replaces a condition on the end of a date by one on its start, if `conditions` also has one on the start. A
+    /// start is never later than its end. And if no interval is longer than `w`, an end of at least `x` has a start of
+    /// at least `x - w`. So the new condition keeps every row that the old one keeps.
     fn ends_to_starts(&self, conditions: &mut [OnLeaf]) -> Result<(), ParquetError> {
         for at in 0..conditions.len() {
             let end = conditions[at];
@@ -235,8 +240,8 @@ impl RowGroup<'_> {
         Ok(Some(longest))
     }
 
-    /// Returns the value of each slot of a leaf, or [`ABSENT`]. `None` if the leaf has another type or an unknown
-    /// encoding.
+    /// Returns the moment in each slot of a leaf, and [`ABSENT`] for a slot without a value. `None` if the leaf has
+    /// another type or an unknown encoding.
     fn moments(&self, leaf: usize) -> Result<Option<Vec<i64>>, ParquetError> {
         if self.column_type(leaf) != Type::INT64 {
             return Ok(None);
@@ -257,7 +262,7 @@ impl RowGroup<'_> {
     }
 }
 
-/// The value of a missing moment. No year of four digits is that early.
+/// Stands for a missing moment. It is no real moment, because no year of four digits is that early.
 const ABSENT: i64 = i64::MIN;
 
 /// A moment in microseconds, or [`ABSENT`].
@@ -273,7 +278,7 @@ impl Default for Moment {
 /// The leaves that conditions name. A leaf is read when the first of its conditions is decided.
 struct Leaves<'a> {
     group: RowGroup<'a>,
-    /// For each condition, the index of its leaf in `read` and the bit of the condition in that leaf.
+    /// For each condition, the index of its leaf in `read`, and the bit that stands for the condition in `Leaf::rows`.
     conditions: Vec<(usize, u8)>,
     read: Vec<Leaf>,
 }
@@ -404,7 +409,8 @@ fn either(one: Kept, other: Kept) -> Kept {
     }
 }
 
-/// Converts a value in Parquet's plain encoding to the units of [`Prune::Range`]. `None` if it is no such number.
+/// Converts a value in Parquet's plain encoding to the units of [`Prune::Range`]. `None` if the type is no number, or
+/// if the value has the wrong length.
 fn number(physical_type: Type, value: &[u8]) -> Option<i128> {
     match physical_type {
         Type::INT32 => Some(i32::from_le_bytes(value.try_into().ok()?).into()),

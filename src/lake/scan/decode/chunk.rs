@@ -33,7 +33,7 @@ pub(in crate::lake::scan) struct Chunk<A, F> {
     pages: SerializedPageReader<ChunkFile>,
     /// The alternatives of each dictionary entry.
     dictionary: Vec<A>,
-    /// The first data page, if the chunk has no dictionary.
+    /// The first data page, if the chunk has no dictionary. It was read in the search for the dictionary.
     first: Option<Page>,
     /// Whether all values are entries of the dictionary.
     is_coded: bool,
@@ -91,8 +91,8 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
         }))
     }
 
-    /// Returns the alternatives of all dictionary entries. Also returns those of a missing value, unless statistics
-    /// prove that each item has a value. `None` if some values may not be in the dictionary.
+    /// Returns the alternatives of all dictionary entries. Also returns the alternatives of a missing value, unless
+    /// statistics prove that each item has a value. `None` if some values may not be in the dictionary.
     pub(in crate::lake::scan) fn kinds(&self) -> Option<impl Iterator<Item = A> + '_> {
         let absent = (!self.is_complete).then_some(self.absent);
         let kinds = || self.dictionary.iter().copied().chain(absent);
@@ -137,7 +137,7 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
             };
             slots.append(definition, &values, self.absent)?;
         }
-        // Check the number of slots and rows, because one missing slot would shift all later ones.
+        // Check the numbers of slots and rows. If one slot were missing, all later slots would belong to wrong rows.
         let rows = if slots.rows.is_some() {
             row as usize
         } else {
@@ -158,8 +158,8 @@ impl<A: Copy + Default, F: Fn(Option<&[u8]>) -> A> Chunk<A, F> {
     }
 }
 
-/// The part of a file that holds a column chunk. The dictionary is read on its own, because it often suffices. All data
-/// pages are then read at once.
+/// The part of a file that holds a column chunk. The dictionary is read in a call of its own, because the data pages
+/// are often not needed after it. The first read of a data page reads all of them at once.
 struct ChunkFile {
     file: CountedFile,
     start: u64,
@@ -206,7 +206,8 @@ pub(in crate::lake::scan) struct Slots<A> {
 }
 
 impl<A: Copy + Default> Slots<A> {
-    /// Calls `take` with ranges of rows that have a slot for which `holds` is true, in the order of the slots.
+    /// Calls `take` with ranges of rows that have a slot for which `holds` is true, in the order of the slots. Two
+    /// ranges may have a row in common.
     pub(in crate::lake::scan) fn rows_where(&self, holds: impl Fn(A) -> bool, mut take: impl FnMut(Range<u32>)) {
         let mut at = 0;
         while let Some(ahead) = self.allowed[at..].iter().position(|allowed| holds(*allowed)) {
@@ -215,14 +216,16 @@ impl<A: Copy + Default> Slots<A> {
             let length = rest.iter().position(|allowed| !holds(*allowed)).unwrap_or(rest.len());
             at = from + length;
             take(match &self.rows {
-                // Slots are in the order of their rows, and every row has a slot.
+                // Slots are in the order of their rows, and every row has a slot. So the run of slots covers all rows
+                // from its first to its last.
                 Some(rows) => rows[from]..rows[at - 1] + 1,
                 None => from as u32..at as u32,
             });
         }
     }
 
-    /// Records the rows of a page's slots. A slot of repetition level zero begins a row.
+    /// Records to which row each slot of a page belongs. A slot of repetition level zero begins a row, which gets the
+    /// number `next_row`.
     fn place(&mut self, levels: Levels, next_row: &mut u32) -> Result<(), ParquetError> {
         if levels.max_level == 0 {
             return Ok(());
@@ -255,7 +258,7 @@ impl<A: Copy + Default> Slots<A> {
             return Ok(());
         }
         let without = |level: u32| if level + 1 == max_level { absent } else { A::default() };
-        // `values` has as many values as the levels announce.
+        // `values` has one entry for each slot at the maximum level, so the splits below stay within it.
         let mut left = values;
         definition.parts(|part| match part {
             Part::Run(level, times) if level == max_level => {
@@ -292,7 +295,7 @@ impl<A: Copy + Default> Slots<A> {
 }
 
 impl Slots<u8> {
-    /// Returns the alternatives of `count` rows. A row has the alternatives of all of its slots.
+    /// Returns the alternatives of `count` rows. A row has every alternative that one of its slots has.
     pub(in crate::lake::scan) fn of_rows(self, count: usize) -> Vec<u8> {
         let Some(rows) = self.rows else {
             return self.allowed;
@@ -385,7 +388,8 @@ fn plain<A>(
     Ok(found)
 }
 
-/// Returns the alternatives of `count` dictionary codes. The first byte is the width of a code in bits.
+/// Returns the alternatives of `count` values that are stored as dictionary codes. The first byte is the width of a
+/// code in bits. Fails if a code is not in the dictionary.
 fn coded<A: Copy + Default>(bytes: &[u8], count: usize, dictionary: &[A]) -> Result<Vec<A>, ParquetError> {
     let mut found = Vec::with_capacity(count);
     if count == 0 {

@@ -29,7 +29,8 @@ pub(in crate::lake::scan) fn matching(
     }
 }
 
-/// Returns the rows that match, as [`matching`] does. The alternatives are the bits of a word of this type.
+/// Returns the rows that match, as [`matching`] does. Each bit of a `W` stands for one alternative. `word` converts the
+/// alternatives of a value to a `W`.
 fn matching_by<W: Word>(
     condition: &ItemMatch,
     file: &Arc<OpenFile>,
@@ -37,8 +38,9 @@ fn matching_by<W: Word>(
     read: &Arc<ReadBytes>,
     word: impl Fn(u64) -> W,
 ) -> Result<Option<Ranges>, ParquetError> {
-    // Most row groups lack most of the wanted values, and their dictionaries show that. As soon as no alternative is
-    // possible any more, the remaining leaves need not be opened.
+    // Most row groups lack most of the wanted values, and their dictionaries show that. `possible` has the alternatives
+    // that all dictionaries so far allow. If it becomes empty, no row matches, and the remaining leaves need not be
+    // opened.
     let mut possible = word(u64::MAX);
     let mut chunks = Vec::new();
     for (at, path) in condition.leaves.iter().enumerate() {
@@ -70,8 +72,8 @@ fn matching_by<W: Word>(
     chunks.sort_by_key(|chunk| !tells(chunk));
     let telling = chunks.iter().filter(|chunk| tells(chunk)).count().max(1);
     let lists = chunks.first().map(Chunk::repetition);
-    // A leaf that repeats inside the item has other slots than the leaves that do not, so codes cannot decide the
-    // condition.
+    // A leaf below a list inside the item has more slots than the other leaves. Their slots cannot be compared then, so
+    // codes cannot decide the condition.
     if chunks.iter().any(|chunk| Some(chunk.repetition()) != lists) {
         return Ok(None);
     }

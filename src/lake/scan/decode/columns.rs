@@ -13,7 +13,8 @@ use super::super::error::ScanError;
 use super::super::rows::clip::Clip;
 use super::adapt::adapt;
 
-/// Starts reading some leaves of a row group at the positions `rows`.
+/// Returns a reader of some leaves of a row group, for the rows at the positions `rows`. Its batches have at most
+/// `batch` rows.
 pub(in crate::lake::scan) fn reader(
     file: &Arc<OpenFile>,
     group: usize,
@@ -34,7 +35,7 @@ pub(in crate::lake::scan) fn reader(
     builder.build().map_err(file.parquet())
 }
 
-/// Reads these rows of a row group at once, in the schema of the clip.
+/// Reads these rows of a row group as one batch with the schema of the clip.
 pub(in crate::lake::scan) fn read(
     file: &Arc<OpenFile>,
     group: usize,
@@ -46,7 +47,7 @@ pub(in crate::lake::scan) fn read(
     read_leaves(file, group, clip, &leaves, rows, read)
 }
 
-/// Reads some leaves of the clip, as [`read`] does. All other leaves are null.
+/// Reads some leaves of the clip, as [`read`] does. The clip's other leaves are null in the batch.
 pub(in crate::lake::scan) fn read_leaves(
     file: &Arc<OpenFile>,
     group: usize,
@@ -71,7 +72,7 @@ pub(in crate::lake::scan) fn read_leaves(
     }
 }
 
-/// Reads a root column of a whole row group, with the type that it has in the file.
+/// Reads a root column with a single leaf for all rows of a row group. The array has the column's type in the file.
 pub(in crate::lake::scan) fn read_leaf(
     file: &Arc<OpenFile>,
     group: usize,

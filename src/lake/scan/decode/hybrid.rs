@@ -2,7 +2,7 @@
 
 use parquet::errors::ParquetError;
 
-/// One part of the encoding.
+/// One part of the encoded values: a run or a group of packed values.
 pub(in crate::lake::scan) enum Part<'a> {
     /// A value and the number of its repetitions, at least one.
     Run(u32, usize),
@@ -112,8 +112,8 @@ impl<'a> Packed<'a> {
         true
     }
 
-    /// Returns single-bit values, 64 at a time. Bits after the last value are zero. `None` if values are not single
-    /// bits.
+    /// Returns the values 64 at a time, as the bits of a word. Bits after the last value are zero. `None` if the values
+    /// have more or less than one bit.
     fn words(self) -> Option<impl Iterator<Item = u64> + 'a> {
         let words = self.bytes.chunks(8).take(self.count.div_ceil(64)).enumerate();
         (self.width == 1).then(move || {

@@ -77,8 +77,9 @@ fn read_texts(
         Plain::TooMany => return Ok(None),
         Plain::Otherwise => {}
     }
-    // Decode the column with the Arrow reader. Files of other writers may lack the offset index, or have dictionaries,
-    // nulls or other encodings.
+    // The pages are not in the encoding that this program writes, for example because another program wrote the file.
+    // They may have dictionaries, nulls or other encodings, or no offset index. So decode the column with the Arrow
+    // reader.
     let array = read_root(file, group, column, &Ranges::of(rows.iter().copied()))?;
     let text = texts(file, &array, column)?;
     let value = |row| Bytes::copy_from_slice(text(row).unwrap_or_default().as_bytes());
@@ -144,8 +145,9 @@ fn read_page(
     let chunk = metadata.column(leaf);
     let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
     // Let the chunk start at this page, because the library's page reader takes all bytes between a chunk's start and
-    // its first page for a dictionary. Call a zstd page uncompressed, so that the library only finds its bytes: the
-    // library makes a new zstd context for each reader, which takes longer than decompressing a page.
+    // its first page for a dictionary. Declare a zstd page as uncompressed, so that the library returns its compressed
+    // bytes, and decompress them with `unpack`. The library would make a new zstd context for each reader, which takes
+    // longer than decompressing a page.
     let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
     if zstd {
         page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);
@@ -174,7 +176,7 @@ fn read_page(
 fn unpack<T>(frame: &[u8], limit: i64, then: impl FnOnce(&[u8]) -> T) -> Result<T, ParquetError> {
     type Unpacker = (zstd::bulk::Decompressor<'static>, Vec<u8>);
     thread_local!(static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) });
-    /// The maximum size of the memory that is kept. A page is larger only if it holds a larger value.
+    /// The maximum size of the memory that is kept for the next page. Only a page with a very large value needs more.
     const KEPT: usize = 1 << 20;
     UNPACKER.with_borrow_mut(|slot| {
         let (unpacker, text) = match slot {

@@ -1,5 +1,5 @@
-//! Reads many rows by their ids. The search goes from row group to row group, so that it reads a page once for all ids.
-//! If the probable owners are known, it reads few row groups, because rows are sorted by owner.
+//! Reads many rows by their ids. The search looks for all ids in one row group before it opens the next, so that it
+//! reads each page once. If the probable owners are known, it reads few row groups, because rows are sorted by owner.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use crate::lake::snapshot::DataFile;
 pub struct Sought {
     /// The resource's id.
     pub id: String,
-    /// The probable owner, if known.
+    /// The owner that the row probably has. `None` if the caller cannot guess it. A wrong guess only costs time.
     pub owner: Option<i64>,
 }
 
@@ -76,8 +76,8 @@ impl ScopedTable {
         if !self.look_where_guessed(&guessed, &mut search)? {
             return Ok(None);
         }
-        // Search the files with shared rows before all other files: the references of a person's rows mostly lead to
-        // rows of the same person, which were just searched, and then to shared rows.
+        // Search the files with shared rows before all other files. The references of a person's rows mostly lead to
+        // rows of the same person, which the search by owner has found already, or to shared rows.
         let shared: FxHashSet<u64> = if search.missing().is_empty() {
             FxHashSet::default()
         } else {
@@ -127,8 +127,8 @@ impl ScopedTable {
         Ok(owners)
     }
 
-    /// Searches the row groups that may hold rows of the probable owners. `guessed` has these owners, each with the
-    /// index of its requested row, ascending. Returns `false` if the resources have too many bytes.
+    /// Searches the row groups that may hold rows of the probable owners. Each entry of `guessed` is a probable owner
+    /// and the index of the requested row, ascending. Returns `false` if the resources have too many bytes.
     fn look_where_guessed(&self, guessed: &[(i64, usize)], search: &mut Search<'_>) -> Result<bool, ScanError> {
         let mut owners: Vec<i64> = guessed.iter().map(|(owner, _)| *owner).collect();
         owners.dedup();

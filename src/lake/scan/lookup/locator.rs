@@ -1,5 +1,5 @@
-//! Locators are the positions of rows. A scan yields one locator per row, so the resources are fetched last, and only
-//! for the rows of a page.
+//! Locators are the positions of rows. A scan yields a locator for each row instead of its resource. So the resources
+//! are read last, and only for the rows of a page.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub const ROW: &str = "__row";
 pub struct Locator {
     /// The id of the data file.
     pub file: u64,
-    /// The position in the file. Deleted rows count.
+    /// The position of the row in the file, counted from 0. Deleted rows have positions, too.
     pub row: u32,
 }
 

@@ -158,7 +158,8 @@ impl ScopedTable {
         })
     }
 
-    /// Returns the columns of the clip for a person's rows. Reads all columns together that are not cached.
+    /// Returns the columns of the clip for a person's rows. Those that are not cached are read together and added to
+    /// `base`.
     fn person_columns(&self, base: &PersonRowsBase, clip: &Clip) -> Result<(Vec<ArrayRef>, ReadColumns), ScanError> {
         let fields = clip.schema().fields();
         let mut columns = base.columns(fields);

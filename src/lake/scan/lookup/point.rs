@@ -34,8 +34,8 @@ pub(in crate::lake::scan) struct Found {
     pub(in crate::lake::scan) row: u32,
 }
 
-/// The requested rows of a row group. `rows` maps a position in the row group to the indexes that the row has in the
-/// answer.
+/// The requested rows of a row group. `rows` maps the position of a row in the row group to the indexes at which the
+/// answer has this row.
 struct Group {
     file: Arc<OpenFile>,
     group: usize,
@@ -95,7 +95,7 @@ impl ScopedTable {
         Ok(place)
     }
 
-    /// Whether a file of the table has this position. Ignores the scope and deletes.
+    /// Whether the table has a row at this locator. Ignores the scope, so the row may be hidden or deleted.
     pub fn has(&self, place: Locator) -> bool {
         let file = self.table.as_ref().and_then(|table| table.file(place.file));
         file.is_some_and(|file| u64::from(place.row) < file.rows)
@@ -120,8 +120,8 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    /// Returns the resources at these locators, as `resources_at_most` does, but without the cache of rows and without
-    /// a record in the watch. For walks through many rows.
+    /// Returns the resources at these locators, as `resources_at_most` does. Does not use the cache of rows, and
+    /// records nothing in the watch. For callers that read very many rows.
     pub fn resources_in_passing(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
         self.rows_at_most(places, max_bytes, false)
     }
@@ -259,7 +259,7 @@ impl ScopedTable {
     }
 
     /// Returns the rows of a row group whose id has the same hash as `id`. If the id index was not built yet, checks
-    /// the bloom filter first.
+    /// the bloom filter first: if the filter excludes the id, there are no rows, and the index is not built.
     pub(in crate::lake::scan) fn candidates(
         &self,
         file: &Arc<OpenFile>,

@@ -49,7 +49,7 @@ impl Account {
         sum.touched.extend(&entries.touched);
     }
 
-    /// Returns the report so far, for a table with this many files.
+    /// Returns the report so far. `files` is the number of the table's files.
     pub(in crate::lake::scan) fn report(&self, files: usize) -> ScanReport {
         let entries = self.entries();
         let mut report = entries.report.clone();

@@ -16,8 +16,8 @@ pub struct ScanReport {
     pub files_opened_in_vain: usize,
     /// The number of row groups in the opened files that have rows of the scan's span.
     pub row_groups: usize,
-    /// How many of the row groups in `row_groups` were skipped, because no row was left by statistics, scope, deletes
-    /// or a sort.
+    /// How many of the row groups in `row_groups` were skipped, because statistics, the scope, deletes or a sort
+    /// exclude all of their rows.
     pub row_groups_pruned: usize,
     /// How many row groups were skipped, by reason. Counted only if the scan is watched.
     pub pruned_by: BTreeMap<Arc<str>, usize>,
@@ -25,10 +25,10 @@ pub struct ScanReport {
     pub pages: BTreeMap<Arc<str>, Pages>,
     /// The number of rows in the row groups that were read.
     pub rows: u64,
-    /// The number of rows in the read row groups that were skipped by statistics, scope, deletes or a sort before any
-    /// column was decoded.
+    /// How many of `rows` were skipped before any column was decoded, because statistics, the scope, deletes or a sort
+    /// exclude them.
     pub rows_pruned: u64,
-    /// The number of rows that were not skipped, but dropped by exact conditions and predicates.
+    /// The number of rows that were not skipped, but did not meet the exact conditions and predicates.
     pub rows_filtered: u64,
     /// The work of each predicate and exact condition, by its label.
     pub steps: BTreeMap<Arc<str>, FilterStep>,
@@ -99,8 +99,8 @@ impl ScanReport {
         }
     }
 
-    /// Returns how many rows of the read row groups were not skipped, not dropped and not yielded, because a limit or a
-    /// sort above the scan did not need them.
+    /// Returns how many rows are left of the read row groups after subtracting the skipped, dropped and yielded rows. A
+    /// limit or a sort above the scan did not need them.
     pub fn rows_not_needed(&self) -> u64 {
         self.rows
             .saturating_sub(self.rows_pruned + self.rows_filtered + self.rows_out)

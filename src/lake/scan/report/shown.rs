@@ -72,8 +72,8 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
-/// Returns the number of files that were excluded by the catalog: they have only rows of other owners, or rows outside
-/// of the span.
+/// Returns the number of files that the catalog excluded, because they have only rows of other owners, or only rows
+/// outside of the scan's span.
 fn skipped_files(scan: &SeenScan) -> usize {
     scan.report.files.saturating_sub(scan.files_met)
 }

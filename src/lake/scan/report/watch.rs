@@ -9,7 +9,7 @@ use super::account::Account;
 use super::counts::ScanReport;
 use crate::fhir::TypeId;
 
-/// The record of the reads of all tables that it watches.
+/// Records the reads of all tables to which it is attached.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<Noted>);
 
@@ -86,7 +86,7 @@ pub struct SeenRows {
 pub struct Kept {
     /// How often the value was in the cache.
     pub hits: usize,
-    /// How often the value was read or built.
+    /// How often the value was not in the cache, so that it was read or built.
     pub misses: usize,
 }
 

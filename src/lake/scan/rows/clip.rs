@@ -93,7 +93,7 @@ fn is_element(field: &Field) -> bool {
     field.name() == "id" || !SYSTEM_COLUMNS.contains(&field.name().as_str())
 }
 
-/// Whether the requested leaves include a root column or a leaf below it.
+/// Whether `leaves` requests this root column or a leaf below it.
 pub(in crate::lake::scan) fn is_asked(leaves: &LeafSet, field: &Field) -> bool {
     leaves.contains(EVERYTHING) && is_element(field)
         || leaves.iter().any(|leaf| leaf.split('.').next() == Some(field.name()))
@@ -169,7 +169,8 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Returns a struct field, or a field of lists of structs, with other children. Returns any other field as it is.
+/// Rebuilds a field with other children. For a struct, or a list of structs, `children` makes the new child fields from
+/// the old ones. Returns any other field as it is.
 fn rebuild(field: &FieldRef, children: &dyn Fn(&Fields) -> Fields) -> FieldRef {
     match field.data_type() {
         DataType::Struct(fields) => with_type(field, DataType::Struct(children(fields))),
@@ -205,7 +206,8 @@ fn cost(data_type: &DataType) -> usize {
     }
 }
 
-/// Returns the number of nested lists of a type, and the type of their items.
+/// Returns how many lists are nested in a type, and the type of the innermost items. The number is 0 for a type that is
+/// no list.
 fn unlist(data_type: &DataType) -> (usize, &DataType) {
     match data_type {
         DataType::List(item) => {
@@ -257,7 +259,7 @@ fn same_id(left: &Field, right: &Field) -> bool {
     }
 }
 
-/// Adds the dotted paths of a column's leaves to `found`. `above` precedes each path.
+/// Adds the dotted paths of a column's leaves to `found`. Each path begins with the text `above`.
 pub(in crate::lake::scan) fn leaves(above: &str, field: &Field, found: &mut Vec<String>) {
     let path = format!("{above}{}", field.name());
     let mut data_type = field.data_type();

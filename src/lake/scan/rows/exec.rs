@@ -50,7 +50,8 @@ const COLUMNS_SHOWN: usize = 60;
 pub struct LakeScanExec {
     scan: Arc<Scan>,
     asked: Asked,
-    /// The parts from which the scan is resolved again when reading begins. `None` if the scan has no late predicates.
+    /// The parts from which the scan is made again when reading begins, with the late predicates' conditions. `None` if
+    /// the scan has no late predicates.
     unsettled: Option<Arc<Unsettled>>,
     shares: Shares,
     limit: Option<usize>,
@@ -65,7 +66,7 @@ pub struct LakeScanExec {
 pub struct Asked {
     /// The request. It has no filters.
     pub request: Arc<ScanRequest>,
-    /// The filters of the plan that the scan applies.
+    /// Those filters of the plan that the scan itself applies.
     pub filters: Arc<[Expr]>,
 }
 
@@ -101,13 +102,14 @@ impl LakeScanExec {
         &self.asked
     }
 
-    /// Returns how the scan's rows are split: the number of partitions, and whether a partition may end within a row
-    /// group.
+    /// Returns how the scan's rows are divided into partitions: the number of partitions, and whether a partition may
+    /// end within a row group.
     pub fn dealt_out(&self) -> (usize, bool) {
         (self.shares.parts(), self.shares.within_groups())
     }
 
-    /// Returns the same scan with its rows split in another way, for example as on another machine.
+    /// Returns the same scan with its rows divided in another way. A codec uses this to divide them as another machine
+    /// did.
     pub fn dealing_out(self, parts: usize, within_groups: bool) -> LakeScanExec {
         let shares = self.shares.dealt_out(parts, within_groups);
         LakeScanExec {
@@ -127,7 +129,7 @@ impl LakeScanExec {
         self.sorted.is_some() || self.top_k.is_some()
     }
 
-    /// Returns the same scan for a sort above it that has this first key and keeps the first `fetch` rows.
+    /// Returns the same scan under a sort that keeps the first `fetch` rows. `key` is the first key of the sort.
     pub fn with_top_k(&self, key: &PhysicalSortExpr, fetch: usize) -> LakeScanExec {
         let key = key.clone();
         LakeScanExec {
@@ -149,7 +151,7 @@ impl LakeScanExec {
 
     /// Returns the scan with its report, for `explain`. `None` if no partition has begun.
     pub fn seen(&self) -> Option<SeenScan> {
-        // A partition registers its metrics when it begins.
+        // A partition registers its metrics when it begins. So without metrics no partition has begun.
         self.metrics.clone_inner().iter().next()?;
         let begun = self.unsettled.as_ref().and_then(|unsettled| unsettled.begun());
         Some(SeenScan {
@@ -314,8 +316,8 @@ impl ExecutionPlan for LakeScanExec {
         Ok(Arc::new(statistics))
     }
 
-    /// Returns `false`, because a limit cannot be pushed below a scan. For `true`, DataFusion would consider the limit
-    /// and its offset applied, and drop both.
+    /// Returns `false`, because a limit cannot be pushed below a scan. If this returned `true`, DataFusion would
+    /// consider the limit and its offset applied, and drop both.
     fn supports_limit_pushdown(&self) -> bool {
         false
     }

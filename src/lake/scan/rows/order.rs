@@ -1,8 +1,8 @@
-//! Orders row groups by the best sort key that they may hold, and skips rows that can no longer be among the first rows
-//! of the sort.
+//! Orders row groups by the best sort key that they may have. Also skips rows that can no longer be among the first
+//! rows of the sort.
 //!
-//! The caller defines the order and names the leaves whose statistics bound it. The dynamic filter of the sort above
-//! the scan states the bound that a row must reach.
+//! The caller defines the order, and names the leaves that have the numbers. The dynamic filter of the sort above the
+//! scan states the bound that a row must reach.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use super::super::conditions::ranges::Ranges;
 /// the maximum if the order ascends. It returns `None` while there is no bound.
 pub type Threshold = fn(&Arc<dyn PhysicalExpr>) -> Option<i64>;
 
-/// An order of rows by one number each. Rows without a number come last.
+/// An order of rows: each row is ordered by one number. Rows without a number come last.
 #[derive(Clone)]
 pub struct Order {
     /// Whether the largest number comes first.
     pub descending: bool,
-    /// The leaves with the numbers. A row has its number in one of them.
+    /// The leaves that have the numbers. A row's number is in one of these leaves.
     pub reaches: Vec<Reach>,
     /// The function that reads the bound from the sort's dynamic filter.
     pub threshold: Threshold,
@@ -34,8 +34,8 @@ pub struct Order {
 pub enum Reach {
     /// The number is in this leaf, whose type is int64 or timestamp.
     In(Arc<str>),
-    /// The number is in the first leaf. The second leaf is in the same struct. A row with a value only in the second
-    /// leaf comes before all rows with numbers.
+    /// The number is in the first leaf. The second leaf is in the same struct. A row that has a value only in the
+    /// second leaf comes before all rows with numbers.
     Open(Arc<str>, Arc<str>),
     /// A row with a value in this leaf may be anywhere in the order.
     Unknown(Arc<str>),
@@ -60,7 +60,7 @@ pub(in crate::lake::scan) struct Sorted {
 /// The best place that some rows may have in an order. A greater value is a better place, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::lake::scan) enum Best {
-    /// The rows have no number, so they come last.
+    /// No row has a number, so all rows come last.
     Missing,
     /// No row is better than this number. If the order ascends, the number is negated.
     Number(i128),
@@ -75,8 +75,8 @@ impl Order {
         self.reaches.iter().map(of).max().unwrap_or(Best::Unbounded)
     }
 
-    /// Returns the best place that rows may have by one [`Reach`]. `extent` returns the statistics of a leaf, or `None`
-    /// if the file lacks the leaf.
+    /// Returns the best place that rows may have if their numbers are where `reach` says. `extent` returns the
+    /// statistics of a leaf, or `None` if the file lacks the leaf.
     fn reach<'a>(&self, reach: &Reach, extent: impl Fn(&str) -> Option<Extent<'a>>) -> Best {
         let is_empty = |leaf: &str| extent(leaf).is_none_or(|extent| extent.is_empty());
         match reach {
@@ -103,7 +103,8 @@ impl Order {
 }
 
 impl Sorted {
-    /// Returns the bound that a row must reach now. `None` if the sort has no bound yet.
+    /// Returns the bound that a row must reach now to be among the first rows of the sort. `None` if the sort has no
+    /// bound yet.
     pub(in crate::lake::scan) fn needed(&self) -> Option<Best> {
         let dynamic = self.filter.downcast_ref::<DynamicFilterPhysicalExpr>()?;
         let number = (self.order.threshold)(&dynamic.current().ok()?)?;
@@ -124,7 +125,8 @@ impl Sorted {
             if whole < needed {
                 continue;
             }
-            // Use only the pages of the first leaf, because pages of two leaves need not end at the same rows.
+            // For `Reach::Open`, use only the pages of the first leaf. The pages of the two leaves need not end at the
+            // same rows.
             let pages = match reach {
                 Reach::In(_) | Reach::Open(..) => {
                     file.leaf(leaf).and_then(|leaf| Some((leaf, file.pages(group, leaf)?)))

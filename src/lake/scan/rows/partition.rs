@@ -25,7 +25,8 @@ use super::span::Ends;
 use super::top_k::{Ranking, TopKFilter};
 use crate::lake::snapshot::DataFile;
 
-/// The maximum number of files of a share whose row groups are read in the order of a sort. They are all open at once.
+/// The maximum number of files of a share whose row groups are read in the order of the sort, the best first. All these
+/// files are open at the same time. A share with more files is read in the table's order.
 const MAX_RANKED: usize = 256;
 
 /// The result of a step.
@@ -47,7 +48,8 @@ pub(in crate::lake::scan) struct Rows {
     sorted: Option<Sorted>,
     top_k: Option<TopKFilter>,
     ranking: Ranking,
-    /// The remaining row groups of the share, the best last. `None` if they are read in the table's order.
+    /// The remaining row groups of the share, the best last. `None` before the first row group is read, and if the row
+    /// groups are read in the table's order.
     ranked: Option<Vec<FileSlot>>,
     open: Option<(Arc<DataFile>, Arc<OpenFile>, Vec<Part>)>,
     filtering: Option<Filtering>,
@@ -59,7 +61,7 @@ pub(in crate::lake::scan) struct Rows {
     done: Entries,
 }
 
-/// The rows of a row group that a share reads.
+/// A part of a row group: its rows that belong to the share and to the scan's span.
 struct Part {
     group: usize,
     /// The rows, as positions in the row group.
@@ -72,7 +74,8 @@ struct Part {
 type FileSlot = (Arc<DataFile>, Arc<OpenFile>, Part);
 
 impl Rows {
-    /// Prepares to read at most `limit` rows of a share, in the order of a sort if `sorted` is given.
+    /// Prepares to read at most `limit` rows of a share. If `sorted` is given, row groups that may have better rows are
+    /// read earlier. `top_k` drops rows that the sort above the scan cannot put first.
     pub(in crate::lake::scan) fn new(
         scan: Arc<Scan>,
         share: Share,
@@ -158,8 +161,8 @@ impl Rows {
         &self.done.report
     }
 
-    /// Returns the next part to read. If there is a sort and the share has at most [`MAX_RANKED`] files, this is the
-    /// part whose row group may hold the best rows. In all other cases it is the next part in the table's order.
+    /// Returns the part that is read next. If there is a sort and the share has at most [`MAX_RANKED`] files, this is
+    /// the part whose row group may have the best rows. Otherwise it is the next part in the table's order.
     fn next_group(&mut self) -> Result<Option<FileSlot>, ScanError> {
         if let Some(ranked) = &mut self.ranked {
             return Ok(ranked.pop());
@@ -208,7 +211,8 @@ impl Rows {
         }
     }
 
-    /// Selects the rows of a part of a row group and begins to filter them. `None` if no rows are left.
+    /// Finds the rows of a part that the scan must read, by statistics and by the scope, and begins to filter them.
+    /// `None` if the scan must read no row of the part.
     fn start(&mut self, data: &DataFile, file: Arc<OpenFile>, part: Part) -> Result<Option<Filtering>, ScanError> {
         let Part {
             group,
@@ -257,8 +261,8 @@ impl Rows {
         Filtering::begin(&scan, &file, group, rows, &mut self.row_pruning, &mut self.done.report).map(Some)
     }
 
-    /// Makes a row group that returns the rows that passed the predicates, without those that the sort above cannot put
-    /// first.
+    /// Makes the [`Group`] that returns the rows that passed the predicates. If there is a `top_k`, first drops the
+    /// rows that the sort above the scan cannot put first.
     fn hand_out(&mut self, filtered: Filtering) -> Result<Group, ScanError> {
         let Filtering {
             file,
@@ -297,8 +301,8 @@ impl Rows {
 }
 
 impl Drop for Rows {
-    /// Adds the work to the scan's account. Work on a row group counts even if the consumer stopped in the middle of
-    /// it.
+    /// Adds the report to the scan's account. If the consumer stopped in the middle of a row group, the bytes that were
+    /// read of it are included.
     fn drop(&mut self) {
         self.finish_group();
         self.scan.account.add(&self.done);

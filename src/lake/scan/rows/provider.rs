@@ -71,7 +71,8 @@ impl LakeProvider {
         let request = || ScanRequest::clone(&self.request);
         let lowered = Lowered::of(filters, &self.table, &self.request.leaves, state)?;
         let output = self.clip.retain(|name| schema.index_of(name).is_ok());
-        // Copy the lowered filters only if some are late. Only then are they settled again when reading begins.
+        // The necessary condition of a late predicate is known only when reading begins. Then the scan is resolved
+        // again from the lowered filters. So keep a copy of them, but only if there is a late predicate.
         let unsettled = (!lowered.late.is_empty()).then(|| Unsettled::new(output.clone(), request(), lowered.clone()));
         let scan = Arc::new(Scan::new(
             self.table.clone(),

@@ -9,8 +9,8 @@ use crate::fhir::storage::LeafSet;
 pub struct ScanRequest {
     /// The leaves that the plan reads, including those of its filters.
     pub leaves: LeafSet,
-    /// Whether the text of a decimal, such as `value`, may be left out of row groups in which every decimal has a
-    /// number, such as `value__number`.
+    /// Whether numbers are enough for the plan. If so, the scan leaves out the text of a decimal, such as `value`, in
+    /// row groups in which every decimal has a number, such as `value__number`.
     pub numbers_suffice: bool,
     /// The order in which a sort above the scan puts rows.
     pub order: Option<Order>,
@@ -22,7 +22,7 @@ pub struct ScanRequest {
     pub is_costly: bool,
 }
 
-/// Which rows a person's batch has.
+/// Which rows the batch of one person has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Person {
     /// All rows that a patient scope shows: its own rows and the shared rows to which they refer. For a scope without a
@@ -30,6 +30,6 @@ pub enum Person {
     OfScope,
     /// The rows of one owner that the scope shows.
     Owner(i64),
-    /// The rows of two owners that the scope shows.
+    /// The rows of two owners that the scope shows. Rows that are filed under one patient may have two owners.
     Either(i64, i64),
 }

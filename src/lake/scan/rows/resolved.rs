@@ -23,7 +23,7 @@ use crate::columns::conditions::{Alternative, ItemMatch, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::lake::snapshot::DataFile;
 
-/// A scan, resolved against a table's layout.
+/// A scan, resolved against a table's layout: which files it reads, which columns it decodes first, and which later.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) table: ScopedTable,
@@ -51,7 +51,8 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) account: Arc<Account>,
 }
 
-/// The parts of a scan with late predicates. The scan is resolved again from them when reading begins.
+/// What is needed to resolve a scan again when reading begins. Only a scan with late predicates has this, because their
+/// conditions are known only then.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Unsettled {
     /// The output's columns, without the locator columns.
@@ -61,7 +62,8 @@ pub(in crate::lake::scan) struct Unsettled {
     settled: OnceLock<Arc<Scan>>,
 }
 
-/// One alternative of an exact condition, with the owners of all rows that can meet it, if they are known.
+/// One of several alternative conditions. A row must meet one of them. `owners` are the owners of all rows that can
+/// meet this one, or `None` if they are unknown.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct Choice {
     pub(in crate::lake::scan) condition: ItemMatch,
@@ -76,7 +78,7 @@ impl Choice {
         }
     }
 
-    /// Whether a row group may hold rows that meet the condition, judging by their owners.
+    /// Whether a row group may have rows that meet the condition. Compares only the owners.
     pub(in crate::lake::scan) fn may_hold(&self, file: &OpenFile, group: usize) -> bool {
         let owners = self.owners.as_ref();
         owners.is_none_or(|owners| may_hold_owners(file, group, owners))
@@ -135,8 +137,8 @@ impl Scan {
             .iter()
             .flat_map(|predicate| predicate.leaves().iter().cloned())
             .collect();
-        // If predicates read a part of a root column, also decode the output's leaves of this root column in the first
-        // pass.
+        // A root column is decoded in one pass. If predicates read some of its leaves, and the output has the column,
+        // too, `first` gets the leaves of both.
         let roots = table.clip(&early);
         let both = table.clip(&early.iter().chain(&output_leaves).cloned().collect());
         let is_output = |name: &str| output.schema().index_of(name).is_ok();
@@ -177,8 +179,8 @@ impl Scan {
         self.is_unconditional && self.owners.is_none() && self.span == Span::default()
     }
 
-    /// Returns the files that may hold rows of the scan, in the table's order, each with the number of rows in the
-    /// files before it.
+    /// Returns the files that may have rows of the scan, in the table's order. The number beside a file is the number
+    /// of rows in the returned files before it.
     pub(in crate::lake::scan) fn files(&self) -> &[(Arc<DataFile>, u64)] {
         self.files.get_or_init(|| {
             let mut before = 0;
@@ -217,7 +219,7 @@ impl Scan {
         self.owners.as_ref().map(OwnerSet::all)
     }
 
-    /// Returns the reason why no row of a row group is left, for `explain`.
+    /// Returns the reason why the scan reads no row of a row group, for `explain`.
     pub(in crate::lake::scan) fn refuted_by(
         &self,
         data: &DataFile,
@@ -272,7 +274,8 @@ impl Unsettled {
         self.settled.get()
     }
 
-    /// Returns the scan with the conditions that the late predicates have when the first partition begins.
+    /// Resolves the scan again when the first partition begins, because the conditions of the late predicates are known
+    /// then. Later calls return the same scan. It adds its report to the account of `planned`.
     pub(in crate::lake::scan) fn settle(&self, planned: &Scan) -> &Arc<Scan> {
         self.settled.get_or_init(|| {
             let scan = Arc::new(Scan {

@@ -90,10 +90,11 @@ pub(in crate::lake::scan) struct Filtering {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
     pub(in crate::lake::scan) group: usize,
     pub(in crate::lake::scan) read: Arc<ReadBytes>,
-    /// The remaining rows and the columns that were read of them.
+    /// The rows that no condition has dropped yet. `early` has their decoded columns.
     pub(in crate::lake::scan) rows: Ranges,
     pub(in crate::lake::scan) early: RecordBatch,
-    /// The index of the predicate that is being evaluated, and its results so far.
+    /// The index of the predicate that is being evaluated. `mask` has its results so far, and `time` the time that it
+    /// has taken so far.
     at: usize,
     mask: BooleanBufferBuilder,
     time: Duration,
@@ -165,7 +166,8 @@ impl Filtering {
         })
     }
 
-    /// Evaluates a predicate on the next portion of rows. Returns `true` if all predicates are done.
+    /// Evaluates the current predicate on the next portion of rows. Returns `true` if all predicates are done or no row
+    /// is left. Such a call evaluates nothing.
     pub(in crate::lake::scan) fn step(
         &mut self,
         scan: &Scan,
@@ -227,7 +229,8 @@ impl Portion {
     }
 }
 
-/// Returns those columns of a batch that are in the output or that a predicate with an index of at least `next` reads.
+/// Returns the columns of a batch that are still needed: those of the output, and those that the predicates from index
+/// `next` on read.
 fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, ScanError> {
     let schemas = scan.predicates[next..].iter().map(|(schema, _)| schema);
     let schemas: Vec<_> = schemas.chain([&scan.schema]).collect();
@@ -240,7 +243,8 @@ fn needed(batch: &RecordBatch, scan: &Scan, next: usize) -> Result<RecordBatch, 
     Ok(batch.project(&columns)?)
 }
 
-/// Whether a leaf has the texts of decimals, and every decimal of the row group also has a number.
+/// Whether a leaf need not be decoded, because numbers suffice. The leaf has the texts of decimals, and every decimal
+/// of the row group also has a number in the leaf's companion.
 fn is_spared(file: &OpenFile, group: usize, leaf: usize) -> bool {
     let number = format!("{}{NUMBER}", file.paths()[leaf]);
     file.leaf(&number).is_some() && has_all_numbers(file, group, &number)

@@ -12,7 +12,7 @@ const COSTLY_ROWS_PER_PARTITION: u64 = 2_048;
 /// of the same row group would both decode its dictionaries.
 const ROW_GROUPS_PER_PROCESSOR: u64 = 2;
 
-/// How a scan's rows are split.
+/// How the rows of a scan are split into shares.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lake::scan) struct Shares {
     rows: u64,
@@ -51,7 +51,7 @@ impl Shares {
         self.within_groups
     }
 
-    /// Returns the same rows in this many shares. `within_groups` allows a share to end within a row group.
+    /// Splits the same rows into `parts` shares. `within_groups` allows a share to end within a row group.
     pub(in crate::lake::scan) fn dealt_out(self, parts: usize, within_groups: bool) -> Shares {
         Shares {
             parts: parts.max(1),
@@ -71,8 +71,8 @@ impl Shares {
 }
 
 impl Share {
-    /// Returns the indexes of the files that may hold rows of the share. `files` has each file with the number of rows
-    /// before it.
+    /// Returns the indexes of the files that may have rows of the share. The number beside a file in `files` is the
+    /// number of rows in the files before it.
     pub(in crate::lake::scan) fn files<T>(&self, files: &[(T, u64)], rows_of: impl Fn(&T) -> u64) -> Range<usize> {
         let from = files.partition_point(|(file, start)| start + rows_of(file) <= self.rows.start);
         let until = files.partition_point(|(_, start)| *start < self.rows.end);

@@ -43,7 +43,8 @@ impl Span {
     }
 }
 
-/// Says which ends are given, but not where they are: positions would reveal how many rows come before them.
+/// Says which ends the span has, but not at which rows. The position of a row would reveal how many rows come before
+/// it.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.from, self.until) {
@@ -66,8 +67,9 @@ pub(in crate::lake::scan) struct Ends {
 }
 
 impl Ends {
-    /// Finds the ends of a span in a table. If the table lacks the file of an end, the span is empty: without the file
-    /// of its start it begins after all rows, and without the file of its end it ends before all rows.
+    /// Finds the ends of a span in a table. The span is empty if the table lacks the file of one end. If the file of
+    /// `from` is missing, the span begins after all rows. If the file of `until` is missing, the span ends before all
+    /// rows.
     pub(in crate::lake::scan) fn of(span: &Span, table: Option<&TableSnapshot>) -> Ends {
         let place = |locator: Locator| {
             let file = table?.file(locator.file)?;

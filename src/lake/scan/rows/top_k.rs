@@ -30,9 +30,10 @@ pub(in crate::lake::scan) struct TopKFilter {
     fetch: usize,
     /// The columns that the key reads.
     schema: SchemaRef,
-    /// The columns of the key that no predicate reads.
+    /// The columns of the key that no predicate reads. They are decoded to rank the rows.
     columns: Clip,
-    /// The output's other columns that no predicate reads.
+    /// The other columns of the output that no predicate reads. They are decoded only for the rows that the filter
+    /// keeps.
     rest: Clip,
     label: Arc<str>,
 }
@@ -53,15 +54,15 @@ impl fmt::Display for TopK {
     }
 }
 
-/// The best keys of the rows seen so far.
+/// The best keys of the rows that the filter has seen so far.
 #[derive(Debug, Default)]
 pub(in crate::lake::scan) struct Ranking {
     best: Option<ArrayRef>,
 }
 
 impl TopKFilter {
-    /// Makes the filter for a scan. `None` if the filter saves nothing: no columns are left besides the key's, the key
-    /// reads no column, or no row is wanted.
+    /// Makes the filter for a scan. `None` if the filter saves nothing: no other column is decoded after the key, the
+    /// key reads no column, or the sort keeps no row.
     pub(in crate::lake::scan) fn of(scan: &Scan, top_k: &TopK) -> Option<TopKFilter> {
         let TopK { key, fetch } = top_k;
         let read = collect_columns(&key.expr);
@@ -92,8 +93,8 @@ impl TopKFilter {
         &self.label
     }
 
-    /// Returns the rows of a row group that may be among the first `fetch` rows, with the columns that were read of
-    /// them, including the columns of the key.
+    /// Drops the rows of a row group that cannot be among the first `fetch` rows. Returns the other rows, with the
+    /// columns of `early` and the columns of the key.
     pub(in crate::lake::scan) fn keep(
         &self,
         ranking: &mut Ranking,

@@ -5,8 +5,8 @@ use super::super::error::ScanError;
 use super::super::table::ScopedTable;
 
 impl ScopedTable {
-    /// Counts the rows that the scope shows. The shared rows that a patient scope shows do not count, because shared
-    /// rows belong to no person.
+    /// Counts the rows that the scope shows. For a patient scope, shared rows do not count, because they belong to no
+    /// person.
     pub fn own_rows(&self) -> Result<u64, ScanError> {
         let Some(patient) = self.scope.patient.as_deref() else {
             return self.counted(self.files(), None);

@@ -17,9 +17,9 @@ use crate::lake::seal::Keys;
 /// The rows of a file that belong to some scopes, as ascending positions in the file.
 #[derive(Debug, Default)]
 pub(in crate::lake) struct OwnRows {
-    /// For each scope, its rows.
+    /// For each scope, the positions of its rows.
     pub(in crate::lake) of: Vec<Vec<u64>>,
-    /// The rows of all scopes together.
+    /// The positions of the rows of all scopes together.
     pub(in crate::lake) all: Vec<u64>,
     /// For each scope, the ids of its rows, except those of `blank`.
     pub(in crate::lake) ids: Vec<Vec<String>>,
@@ -28,7 +28,7 @@ pub(in crate::lake) struct OwnRows {
     pub(in crate::lake) blank: Vec<u64>,
 }
 
-/// Returns the rows of a file that belong to these scopes. Caches nothing.
+/// Returns the rows of a file that belong to these scopes, including deleted rows. Caches nothing.
 pub(in crate::lake) fn own_rows(file: u64, path: &Path, scopes: &[&Scope], keys: &Keys) -> Result<OwnRows, ScanError> {
     let file = Arc::new(OpenFile::open(file, path, &Arc::new(Handles::new(1, keys.clone())))?);
     let owners = |scope: &&Scope| OwnerSet::of(scope.patient.as_ref().map_or(&[], |patient| &patient.owners));

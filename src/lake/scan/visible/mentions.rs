@@ -55,7 +55,7 @@ impl ScopedTable {
     }
 }
 
-/// Whether the id at this position of a JSON text is part of a reference to a Patient.
+/// Whether the id at `at` in a JSON text is part of a reference to a Patient. `length` is the length of the id.
 fn is_reference(text: &str, at: usize, length: usize) -> bool {
     let before = text[..at].strip_suffix("Patient/");
     let starts = before.is_some_and(|before| before.ends_with(['"', '/']));

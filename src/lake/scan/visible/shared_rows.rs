@@ -9,7 +9,7 @@ use super::super::cache::weigh::Weigh;
 use super::super::conditions::ranges::Ranges;
 use crate::fhir::TypeId;
 
-/// The positions of shared rows in their data files, ascending, by type and data file.
+/// The shared rows that a patient scope shows. `found` has their ascending positions, by type and data file.
 #[derive(Debug)]
 pub(in crate::lake::scan) struct SharedRows {
     pub(in crate::lake::scan) found: Found,

@@ -2,7 +2,8 @@
 //! directly or through other shared rows. The search never finds a Patient, a row of another person or an
 //! application-only row.
 //!
-//! The search runs once per snapshot and scope, when a read first needs its result.
+//! The search runs when a read first needs its result. The reader caches the result for the scope. It is valid as long
+//! as the snapshot, the epoch and the hidden erasures are the same.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ impl SharedRows {
     }
 }
 
-/// An open file, and rows of one of its row groups.
+/// Rows of one row group whose references must be followed next, with their open file.
 type Referred = (Arc<OpenFile>, Vec<u32>);
 
 /// A search that follows references.
@@ -128,7 +129,7 @@ impl Search<'_> {
         Ok(targets)
     }
 
-    /// Adds the targets of the references in some rows to `targets`, except those that the search has met before.
+    /// Adds the targets of the references in these rows to `targets`, except targets that the search already knows.
     fn references(
         &mut self,
         file: &Arc<OpenFile>,
@@ -166,7 +167,8 @@ fn target(reference: &str) -> Option<Target> {
 }
 
 impl ScopedTable {
-    /// Calls `found` with each shared row of this id in the scope's application that is not deleted.
+    /// Calls `found` for each shared row of the scope's application that has this id and is not deleted. Passes the
+    /// file, the index of the row group, and the position of the row in the row group.
     fn find_shared(&self, id: &str, mut found: impl FnMut(&Arc<OpenFile>, usize, u32)) -> Result<(), ScanError> {
         for data in self.files_of(&[SHARED]) {
             let file = self.reader.memory.file(&data)?;

@@ -142,8 +142,8 @@ pub(in crate::lake::scan) fn numbers(
     })
 }
 
-/// Returns what `stands_for` yields for the value of each row. `None` if the column must be decoded because of its
-/// encoding.
+/// Calls `stands_for` with the values of a column, and returns its result for each row. `None` if the column must be
+/// decoded because of its encoding.
 fn coded<A: Copy + Default>(
     file: &Arc<OpenFile>,
     group: usize,

@@ -1,6 +1,6 @@
-//! The system columns of a row group, as runs of equal values. They decide who sees a row, or are its version and the
-//! time of its last update. Rows are sorted by owner, so the rows of a person form few runs. Rows of the same commit
-//! often have equal versions and times.
+//! The system columns of a row group, as runs of equal values. Some of them decide who sees a row. The others are the
+//! row's version and the time of its last update. Rows are sorted by owner, so the rows of a person form few runs. Rows
+//! of the same commit often have equal versions and times.
 //!
 //! This file applies a scope to rows. `shared_rows` decides which *shared* rows are visible.
 
@@ -44,8 +44,8 @@ pub(in crate::lake::scan) struct SystemColumns {
     pub(super) updated: Runs,
 }
 
-/// A run of rows that have equal values in all these columns. It ends where the next run starts. A text is stored as
-/// its index in [`Names`].
+/// A run of rows that have the same owner, application, authorization and patient. It ends where the next run starts.
+/// Each text is stored as its index in [`Names`].
 pub(super) struct Run {
     pub(super) start: u32,
     pub(super) owner: i64,

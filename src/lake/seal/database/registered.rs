@@ -1,9 +1,9 @@
 //! Registered copies of the keys database, which an operator keeps elsewhere in case `keys.sqlite` is lost. A key that
-//! is destroyed in the database is destroyed in every registered copy, too. An erasure does not end while one copy
-//! cannot be written.
+//! is destroyed in the database is destroyed in every registered copy, too. As long as one copy cannot be written, an
+//! erasure does not end.
 //!
-//! A copy belongs to the lake in one folder. A lake that was moved or copied still has the list, but does not change
-//! the copies: the other lake may need the keys in them.
+//! A copy belongs to the lake in one folder. If a lake was moved or copied, its database still has the list of copies.
+//! But it does not change them, because the lake in the other folder may need their keys.
 
 use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
@@ -85,9 +85,9 @@ impl KeyStore {
         made
     }
 
-    /// Destroys all keys but `kept` in every registered copy, and adds the keys that a copy lacks. If a copy cannot be
-    /// written, the other copies are written nevertheless, and an error is returned at the end. The caller holds the
-    /// lake's lock.
+    /// Destroys all keys but `kept` in every registered copy, and adds the keys that a copy lacks. If one copy cannot
+    /// be written, the others are written nevertheless, and then an error is returned. The caller holds the lake's
+    /// lock.
     pub(in crate::lake::seal) fn retire_in_copies(&self, kept: &BTreeSet<KeyId>) -> Result<(), SealError> {
         let path = self.path();
         let mut connection = store::connect(path)?;
@@ -304,8 +304,8 @@ fn register(connection: &mut Connection, path: &Path, to: &Path) -> Result<(Regi
     Ok((copy, is_new))
 }
 
-/// Makes the table of copies, and raises the version of the database, so that earlier programs refuse it: they would
-/// not destroy keys in the copies.
+/// Makes the table of copies, and raises the version of the database. Earlier versions of this program then refuse the
+/// database, because they would not destroy keys in the copies.
 fn make_table(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(TABLE)?;
     connection.pragma_update(None, "user_version", store::LAYOUT_WITH_COPIES)

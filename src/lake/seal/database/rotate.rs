@@ -61,8 +61,9 @@ impl KeyStore {
     }
 }
 
-/// Records the new key-encryption key, or continues a rotation to it that was interrupted. `None` if the rotation to it
-/// has finished. Fails if `earlier` is not in use, or if a rotation to a third key-encryption key has not finished.
+/// Records the new key-encryption key, or continues an interrupted rotation to it. `None` if the rotation to it has
+/// finished. Fails if a rotation to a third key-encryption key has not finished. A rotation that begins also fails if
+/// `earlier` is not the key-encryption key in use.
 fn begin(connection: &mut Connection, path: &Path, earlier: &Kek, new: &Kek) -> Result<Option<Sides>, SealError> {
     let wrapping = Wrapping::new(new)?;
     let transaction = store::begin(connection, path)?;
@@ -153,7 +154,7 @@ fn wrap_in(
     Ok(rows.last().map(|(number, ..)| *number))
 }
 
-/// Removes the earlier key-encryption key and the texts that it wrapped.
+/// Ends the rotation: removes the earlier key-encryption key, and the wrapped keys that only it can open.
 fn finish(connection: &mut Connection, path: &Path, sides: &Sides) -> Result<(), SealError> {
     let transaction = store::begin(connection, path)?;
     // Other processes may have stored keys in the meantime that only the earlier key-encryption key wraps. So wrap

@@ -24,14 +24,16 @@ pub(in crate::lake::seal) fn journal(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Records that remains must be overwritten. Callers do this in the transaction that destroys keys.
+/// Records that the remains of destroyed keys must be overwritten. Callers do this in the transaction that destroys the
+/// keys.
 pub(in crate::lake::seal) fn note(connection: &Connection) -> rusqlite::Result<()> {
     connection
         .execute("INSERT OR IGNORE INTO unscrubbed (number) VALUES (1)", [])
         .map(drop)
 }
 
-/// Overwrites the remains, if some are recorded. If this is interrupted, the next call repeats it.
+/// Overwrites the remains of destroyed keys, if [`note`] has recorded that there are some. If the process ends before
+/// this is complete, the next call repeats it.
 pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Result<(), SealError> {
     let asked = SealError::sqlite(path);
     let count = connection.query_row("SELECT count(*) FROM unscrubbed", [], |row| row.get::<_, i64>(0));

@@ -200,7 +200,7 @@ impl KeyStore {
         ids(&self.connection(), &self.path)
     }
 
-    /// Drops the cached keys if another process has changed the database, because that process may have destroyed keys.
+    /// Drops the cached keys if another process has changed the database. That process may have destroyed some of them.
     pub fn refresh(&self) -> Result<(), SealError> {
         let connection = self.connection();
         let version = self.asked(|| connection.pragma_query_value(None, "data_version", |row| row.get(0)))?;

@@ -51,8 +51,8 @@ impl<'a> Thrift<'a> {
         Ok(*byte)
     }
 
-    /// Reads the id and the type of the next field of a struct. `last` is the id of the field before it. `None` at the
-    /// end of the struct.
+    /// Reads the id and the type of the next field of a struct. `last` is the id of the previous field, or 0 if there
+    /// is none. `None` at the end of the struct.
     fn field(&mut self, last: u8) -> Result<Option<(u8, u8)>, ParquetError> {
         let byte = self.byte()?;
         let (delta, kind) = (byte >> 4, byte & 15);

@@ -36,9 +36,9 @@ pub(in crate::lake) struct OpenSealed {
     pub(in crate::lake) metadata: ParquetMetaData,
 }
 
-/// Opens a sealed file. `None` for an unencrypted file, if the lake accepts such files now, or if `is_held` says that
-/// an answer has held the file since the lake accepted them. Any other unencrypted file is an error. A sealed file is
-/// an error if the lake is open and no answer holds the file's key.
+/// Opens a sealed file. Returns `None` for an unencrypted file, if the lake may have such files. If `is_held` is true,
+/// a sealed lake accepts the unencrypted file, too: an answer has held it since before the lake was sealed. Any other
+/// unencrypted file is an error. A sealed file is an error if the lake is open and no answer holds the file's key.
 pub(in crate::lake) fn open(
     file: &File,
     length: u64,
@@ -52,7 +52,8 @@ pub(in crate::lake) fn open(
         Some(footer) => footer,
     };
     let (id, unique) = announced(file, length, footer)?;
-    // An answer that holds the key can go on after the lake was unsealed.
+    // A sealed file of an open lake is accepted if an answer holds the key, because an answer can go on after the lake
+    // was unsealed.
     if !keys.open_sealed() && !keys.is_lent(&id) {
         return Err(ParquetError::General("it is sealed, and the lake is not".to_owned()));
     }
@@ -66,8 +67,8 @@ pub(in crate::lake) fn open(
     Ok(Some(OpenSealed { key, pages, metadata }))
 }
 
-/// Returns the key of a sealed file. `None` if the file is not sealed, or if the lake is open. The file can be opened
-/// as long as the key is held.
+/// Returns the key of a sealed file. `None` if the file is not sealed, or if the lake is open. As long as the caller
+/// has the key, the file can be opened, even after the key was destroyed in the database.
 pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileKey>, ParquetError> {
     if !keys.open_sealed() {
         return Ok(None);

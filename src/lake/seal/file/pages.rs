@@ -38,7 +38,8 @@ pub(in crate::lake) struct SealedPages {
     end: u64,
 }
 
-/// A page: its position, and its place in the file, which authenticates it.
+/// A page, with its positions in both files. The row group, the column and the ordinal are its place, which is part of
+/// the additional authenticated data.
 #[derive(Clone, Copy, Debug)]
 struct SealedPage {
     /// The start of the page in the clear file.
@@ -141,7 +142,8 @@ impl SealedPages {
         (byte < self.end).then_some(at)
     }
 
-    /// Returns `length` bytes of the clear file from `start` on. Calls `read` once, for the pages that hold them.
+    /// Returns `length` bytes of the clear file from `start` on. Calls `read` once, with the start and the length of
+    /// the sealed pages that have these bytes.
     pub(in crate::lake) fn read(
         &self,
         start: u64,
@@ -251,7 +253,7 @@ impl SealedPages {
 /// Collects a file's pages, which must follow each other without gaps.
 struct Survey {
     pages: Vec<SealedPage>,
-    /// The start of the next page, in the clear file and in the sealed file.
+    /// The start of the next page in the clear file. `sealed` is its start in the sealed file.
     clear: u64,
     sealed: u64,
 }
