@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::lake::Lake;
 
-/// The beginnings of names that a data folder may contain before it has a lake: loaded tables, the service's store,
-/// parts of a lake.
+/// The beginnings of names that a data folder may contain before a lake is made in it: loaded tables, the service's
+/// store, and parts of a lake.
 const OWN: [&str; 9] = [
     "audit",
     "catalog",
@@ -62,8 +62,8 @@ impl Before {
         }
     }
 
-    /// Removes the new lake if nothing was stored in it. Removes every entry of the folder that was not there before
-    /// the lake was made.
+    /// Removes the new lake if nothing was stored in it. For this, removes every entry that the folder did not have
+    /// before the lake was made.
     pub fn restore(&self, data: &Path) {
         let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
         let before = match self {

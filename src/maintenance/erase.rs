@@ -83,7 +83,8 @@ impl PersonErasure {
     }
 
     /// Erases the records. Calls `finished` for each interrupted erasure of another person that the writer has
-    /// finished. Returns `None` if there was nothing to erase, nothing remains, and no consent ended.
+    /// finished. Returns `None` if there was nothing to erase, nothing remains, no consent ended, and no earlier
+    /// erasure has left evidence for a receipt.
     pub fn run(
         &self,
         writer: &mut LakeWriter,
@@ -118,8 +119,8 @@ impl PersonErasure {
         }))
     }
 
-    /// Counts the records that stay. `going` is the number of the person's resources that will be erased but are
-    /// still there.
+    /// Counts the records that stay. `going` is the number of the person's resources that will be erased but are still
+    /// there. They are subtracted, because they are filed under the Patient like the synced ones.
     pub fn staying(&self, going: u64) -> Staying {
         let snapshot = self.lake.snapshot();
         let scope = self.scope(None);
@@ -148,8 +149,9 @@ impl PersonErasure {
         })
     }
 
-    /// Ends the operator's consents for the person's imported records, and their tokens. Returns how many consents
-    /// ended, and a text for each part of the service's store in which bytes may remain.
+    /// Ends the operator's consents for the person's imported records, and the tokens of these consents. Returns how
+    /// many consents ended. Also returns a text for each part of the service's store in which the person's data may
+    /// remain.
     fn end_tokens(&self) -> (u64, Vec<String>) {
         let forgotten = Store::open_existing(&self.data, Clock::System).and_then(|store| {
             let Intent { application, mode, .. } = &self.intent;

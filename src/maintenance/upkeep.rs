@@ -110,7 +110,8 @@ fn warm(lake: &Lake, busy: &dyn Fn() -> bool, stop: &AtomicBool) {
             let millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
             tracing::debug!(files = done.files, row_groups = done.row_groups, millis, "files opened");
         }
-        // Files of this snapshot were replaced by an erasure meanwhile. The next request opens the new files.
+        // An erasure has replaced files of this snapshot meanwhile. This is no fault: the next request opens the new
+        // files.
         Err(_) if lake.erased_since(erasures) => {}
         Err(error) => tracing::warn!(%error, "a file of the lake could not be opened"),
     }
