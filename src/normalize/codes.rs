@@ -21,7 +21,8 @@ pub trait Codes: Sync {
     /// Returns the RxNorm concept of an NDC of 11 digits. `None` if it is unknown.
     fn rxnorm(&self, ndc: &str) -> Option<Concept<'_>>;
 
-    /// Returns the RxNorm codes of the ingredients of an NDC of 11 digits, in order. Empty if they are unknown.
+    /// Returns the RxNorm codes of the ingredients of an NDC of 11 digits, in ascending order. Empty if they are
+    /// unknown.
     fn ingredients(&self, ndc: &str) -> Vec<String>;
 
     /// Whether an NDC of 11 digits is known.

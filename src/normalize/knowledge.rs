@@ -30,7 +30,7 @@ impl fmt::Debug for Knowledge {
     }
 }
 
-/// A function that returns the newest knowledge. A value that it has returned does not change.
+/// A function that returns the newest knowledge. A [`Knowledge`] that a caller already has does not change.
 #[derive(Clone)]
 pub struct NewestKnowledge(Arc<dyn Fn() -> Knowledge + Send + Sync>);
 

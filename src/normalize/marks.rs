@@ -134,7 +134,7 @@ impl<'b> Base<'b> {
         format!(r#"{},{{"url":{url},"valueReference":{from}}}"#, self.mark(rule))
     }
 
-    /// Returns the property beside a contributed primitive, with its marks.
+    /// Returns the value of the property beside a contributed primitive, such as `_display`: an object with the marks.
     pub(super) fn beside(&self, rule: Rule, origin: &Origin<'_>) -> String {
         format!(r#"{{"extension":[{}]}}"#, self.marks(rule, origin))
     }
@@ -180,7 +180,7 @@ pub(super) fn is_named_as_ours(extension: Value<'_>) -> bool {
     url.is_some_and(|url| OURS.iter().any(|name| url.ends_with(name)))
 }
 
-/// Whether the text of a record contains the name of [`NORMALIZED`].
+/// Whether the text of a record contains the name of [`NORMALIZED`]. If not, the record has no contributed values.
 fn may_stand_in(record: Value<'_>) -> bool {
     static FINDER: OnceLock<memmem::Finder<'static>> = OnceLock::new();
     let finder = FINDER.get_or_init(|| memmem::Finder::new(NORMALIZED));

@@ -81,7 +81,7 @@ impl Plan {
         };
         self.edit(&Record { json, ..*record }, &base, codes, edits, &mut anew);
         write_compact(json, out, edits);
-        // The caller must not get these edits, because they belong to the text without contributed values.
+        // Clear the edits, because they belong to `bare`. The comparison below and the caller use the record's text.
         edits.clear();
         let is_changed = *out != compact(record.json, edits).into_bytes();
         if !is_changed {

@@ -106,7 +106,7 @@ impl Report {
         rules.collect::<Vec<_>>().join("; ")
     }
 
-    /// Adds the counts of another report. For a missing target, the higher count stays.
+    /// Adds the counts of another report. If both count the syncs of the same missing target, the higher count stays.
     pub fn add(&mut self, other: &Report) {
         for (rule, counts) in &other.rules {
             let sum = self.of(*rule);

@@ -1,10 +1,10 @@
-//! What decisions depend on besides the records.
+//! What the decisions of rules depend on, besides the records.
 
 use super::codes::Codes;
 use super::plans::Plans;
 use super::record::{Day, Source};
 
-/// What decisions depend on besides the records.
+/// The inputs of the rules, besides the records.
 pub struct Settings<'s> {
     /// The sources of the consent, by [`SourceId`](super::SourceId).
     pub sources: &'s [Source],

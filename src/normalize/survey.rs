@@ -19,8 +19,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Reads a record. The caller must leave out resources that earlier runs generated, because they are generated
-    /// again.
+    /// Adds the facts of a record. The caller must leave out resources that earlier runs generated, because they are
+    /// generated again.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = Base::of(record, settings.sources);
         let Some(bare) = marks::bare(record.json, &base) else {
@@ -38,9 +38,8 @@ impl Survey {
         self.links.see(record, settings);
     }
 
-    /// Sets the source that is being synced. `dangling` has the counts of its missing targets:
-    /// [`Report::dangling`](super::Report::dangling) of its previous sync. Missing targets of other sources are not
-    /// counted.
+    /// Sets the source that is being synced. `dangling` is the [`Report::dangling`](super::Report::dangling) of its
+    /// previous sync: the counts of its missing targets. Missing targets of other sources are not counted.
     pub fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
         self.links.recall(source, dangling);
     }

@@ -139,7 +139,8 @@ fn is_primitive(type_id: TypeId) -> bool {
     matches!(facts().get(type_id).kind, Kind::Primitive(_))
 }
 
-/// Returns the step for a type, regardless of its elements.
+/// Returns the step for a type, regardless of its elements. A type that rules need only because of its elements gets
+/// `Skip` here. `Shapes::compile` changes it to `Within`.
 fn own_step(type_id: TypeId) -> Step {
     let facts = facts();
     let is_a = |name: &str| facts.lookup(name).is_some_and(|ancestor| facts.is_a(type_id, ancestor));

@@ -62,8 +62,8 @@ fn types(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Vec<String> {
     vec![format!("{{\"text\":{}}}", quoted(title.unwrap_or(PLACEHOLDER)))]
 }
 
-/// Returns the practitioners of the care team, each once, with their roles. If a claim is not institutional and its
-/// billing provider is a Practitioner or a PractitionerRole, this provider counts as a member of the care team.
+/// Returns the practitioners of the care team, each once, with their roles. The billing provider of a claim counts as a
+/// member if it is a Practitioner or a PractitionerRole, and the claim is not institutional.
 fn participants(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<String> {
     let mut people: BTreeMap<String, (BTreeSet<Role>, String)> = BTreeMap::new();
     for (claim, line) in visit.lines(claims) {
@@ -105,9 +105,9 @@ fn part(role: Role) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns the point of origin from the first institutional claim that has one, and the discharge status from the last
-/// institutional claim that has one. Returns `None` if the visit is neither a stay nor a period of home health or
-/// hospice care.
+/// Returns `Encounter.hospitalization`. The point of origin is that of the first institutional claim that has one. The
+/// discharge status is that of the last institutional claim that has one. Returns `None` if the visit is neither a stay
+/// nor a period of home health or hospice care.
 fn hospitalization(visit: &Visit, claims: &[Claim], codes: &dyn Codes) -> Option<String> {
     if !visit.is_long() {
         return None;
@@ -141,8 +141,8 @@ fn locations(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Vec<Stri
     found.into_values().collect()
 }
 
-/// Returns the facility or, if it is no organization, the billing provider. If the visit has several claims, the first
-/// claim with such an organization counts. Institutional claims come first.
+/// Returns `Encounter.serviceProvider`: the facility or, if it is no organization, the billing provider. If the visit
+/// has several claims, the first claim with such an organization counts. Institutional claims come first.
 fn organization(visit: &Visit, claims: &[Claim], context: &Context<'_>) -> Option<String> {
     let pick = |claim: &Claim| {
         let institutional = claim.kind == Kind::Institutional;

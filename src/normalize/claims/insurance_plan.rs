@@ -163,7 +163,7 @@ struct Told {
     contracts: BTreeMap<u32, String>,
     /// CMS's plan number of each month, by month.
     numbers: BTreeMap<u32, String>,
-    /// A plan number without a contract.
+    /// A plan number that the Coverage states without a contract.
     number: Option<String>,
     /// The year in CMS's extension `rfrnc_yr`.
     year: Option<i32>,

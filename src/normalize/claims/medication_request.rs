@@ -206,8 +206,8 @@ impl Prescription<'_> {
         out.make(rule, source, "MedicationRequest", &id, json.json(), origins);
     }
 
-    /// Returns the drug of the latest fill. The text of the drug is the latest text that the source itself wrote for
-    /// it. If there is none, it is the text of the latest fill.
+    /// Returns the drug of the latest fill. If the source itself wrote a text for this drug in some fills, the drug
+    /// gets the latest of these texts. Otherwise it gets the text of the latest fill.
     fn medication(&self, last: &Fill<'_>, codes: &dyn Codes) -> String {
         let drug = last.drug();
         let mut same = self.fills.iter().rev().filter(|fill| fill.drug() == drug);

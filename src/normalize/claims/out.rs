@@ -22,7 +22,7 @@ pub(super) struct Origin {
     pub(super) id: Name,
 }
 
-/// What every rule needs.
+/// What every rule needs to make resources.
 pub(super) struct Context<'c> {
     /// The sources, the terminology and the day.
     pub(super) settings: &'c Settings<'c>,
@@ -36,7 +36,8 @@ impl Context<'_> {
         self.settings.sources.get(id.0 as usize)
     }
 
-    /// Returns the id of a generated resource.
+    /// Returns the id of a generated resource. `seed` identifies the resource among those of the same source and type.
+    /// Returns `None` if there is no source with this number.
     pub(super) fn id(&self, source: SourceId, resource_type: &str, seed: &str) -> Option<String> {
         let source = self.source(source)?;
         Some((self.settings.ids)(source, resource_type, seed))

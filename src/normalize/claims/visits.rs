@@ -50,7 +50,7 @@ pub(super) struct Visit {
     pub(super) class: Class,
     /// The period from the first to the last day. If the visit goes on, the period has no end.
     pub(super) period: Span,
-    /// Whether the visit still goes on: the patient was not discharged yet.
+    /// Whether the patient was not discharged yet. Then `period` has no end.
     pub(super) goes_on: bool,
     /// The Encounter that describes the visit, if a source has sent one: that source, and the reference to the
     /// Encounter. The source may be another one than `source`.
@@ -71,7 +71,7 @@ impl Visit {
     }
 
     /// Returns the reference to the source's own Encounter. If there is none, returns the reference to the generated
-    /// one.
+    /// Encounter.
     pub(super) fn reference(&self) -> Option<String> {
         match (&self.own, &self.id) {
             (Some((_, own)), _) => Some(own.to_string()),
@@ -153,7 +153,7 @@ impl Visits {
 
 type Key = (SourceId, Name, Sort);
 
-/// The stays of each facility: the first day, the last day, and the indexes of the claims.
+/// The stays by source, patient and facility. A stay has its first day, its last day, and the indexes of its claims.
 type Stays = BTreeMap<(SourceId, Name, String), Vec<(Day, Day, Vec<usize>)>>;
 
 struct Groups<'g> {
@@ -346,7 +346,7 @@ impl Groups<'_> {
     }
 }
 
-/// Whether a claim makes no visit, because it has only supplies, equipment or laboratory tests.
+/// Whether no visit is made from a claim, because the claim has only supplies, equipment or laboratory tests.
 fn gives_none(claim: &Claim) -> bool {
     let no_visit = |line: &Line| matches!(line.purpose(), Service::Supply | Service::Laboratory);
     claim.equipment || (!claim.lines.is_empty() && claim.lines.iter().all(no_visit))
@@ -364,7 +364,9 @@ fn days(claim: &Claim) -> Vec<(Option<usize>, Day)> {
     dated.collect()
 }
 
-/// Returns the period from admission to discharge, according to one claim.
+/// Returns the period from admission to discharge, according to one claim. If the claim states no admission, the period
+/// begins with the billable period or with the first line. If it states no discharge, the period ends with the billable
+/// period or on its first day.
 fn stay_span(claim: &Claim) -> Span {
     let line = claim.lines.iter().filter_map(|line| line.served.start.as_ref()).min();
     let admission = &claim.admission.start;
@@ -395,7 +397,8 @@ impl Visit {
         }
     }
 
-    /// Returns the claims and lines of the visit.
+    /// Returns the parts of the visit: for each, the claim, and the line. The line is `None` if the part is the claim
+    /// as a whole.
     pub(super) fn lines<'c>(&'c self, claims: &'c [Claim]) -> impl Iterator<Item = (&'c Claim, Option<&'c Line>)> {
         self.parts.iter().map(|(place, line)| {
             let claim = &claims[*place];
@@ -420,7 +423,7 @@ impl Visit {
         let mut period = Span::default();
         let mut last: Option<(Day, &Claim)> = None;
         for (claim, line) in self.lines(claims) {
-            // Skip the services of professionals, because they do not make a stay longer.
+            // Skip claims of professionals: their services belong to a stay, but do not make it longer.
             if long && claim.kind != Kind::Institutional {
                 continue;
             }

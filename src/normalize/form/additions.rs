@@ -26,7 +26,7 @@ pub(super) fn make(root: Value<'_>, base: &Base<'_>, additions: &[Addition], edi
 }
 
 /// Adds to an item the extension that marks it as added by a rule, and returns the item. If the item is itself an
-/// extension with a value, the marking extension is inside the value.
+/// extension whose value is an object, the marking extension is inside the value.
 fn marked(json: &str, base: &Base<'_>, rule: Rule) -> String {
     let mut tape = Tape::new();
     let Ok(item) = tape.parse(json.as_bytes()) else {

@@ -26,7 +26,7 @@ pub enum Fault {
     TooMany,
     /// There is a single value where R4 requires a list.
     NoList,
-    /// The wrong JSON type.
+    /// The value has the wrong JSON type, such as a number in place of a string.
     Type,
     /// The value does not have the form of its primitive type.
     Form,
@@ -84,7 +84,7 @@ pub(super) fn problems(root: Value<'_>, type_id: TypeId) -> Vec<Problem> {
     check.problems
 }
 
-/// Returns the bit mask that stands for an element of its type.
+/// Returns a bit mask with one bit for the element. The element's `ordinal` in its type is the position of the bit.
 fn bit(element: &Element) -> u128 {
     1 << element.ordinal.min(127)
 }
@@ -259,7 +259,8 @@ fn is_number(primitive: Primitive) -> bool {
     matches!(primitive, Decimal | Integer | PositiveInt | UnsignedInt)
 }
 
-/// Returns the fault of a boolean, of a number, or of a value that should be a string and is not.
+/// Returns the fault of a boolean or a number. Other primitives must be strings. They come here only if their value is
+/// no string, so they get [`Fault::Type`].
 fn scalar(primitive: Primitive, value: Value<'_>) -> Option<Fault> {
     let fits = match primitive {
         Primitive::Boolean => return value.as_bool().is_none().then_some(Fault::Type),

@@ -76,15 +76,15 @@ fn formed(system: &str, code: &str, codes: &dyn Codes) -> Form {
     }
 }
 
-/// Returns the code in upper case, if it consists of letters and digits and has one of these lengths.
+/// Returns the code in upper case, if it consists of letters and digits and has a length in `length`.
 fn alphanumeric(code: &str, length: std::ops::RangeInclusive<usize>) -> Option<String> {
     let fits = length.contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
     fits.then(|| code.to_ascii_uppercase())
 }
 
 /// Returns the code without its dot, in upper case. Returns `None` if the code has several dots, or a dot at another
-/// position than after `before` characters. Also returns `None` if the rest has other characters than letters and
-/// digits, or more than eight characters.
+/// position than after `before` characters. Also returns `None` if the code without the dot has other characters than
+/// letters and digits, or more than eight characters.
 fn undotted(code: &str, before: usize) -> Option<String> {
     match code.split_once('.') {
         None => alphanumeric(code, 1..=8),
@@ -93,7 +93,7 @@ fn undotted(code: &str, before: usize) -> Option<String> {
     }
 }
 
-/// Returns the code with a dot after `before` characters, if it is longer than that.
+/// Returns the code with a dot after `before` characters. Returns a code that is not longer than `before` unchanged.
 fn dotted(code: &str, before: usize) -> String {
     let (head, tail) = code.split_at(before.min(code.len()));
     if tail.is_empty() {
@@ -140,8 +140,9 @@ fn icd_9_cm(system: &str, code: &str) -> Option<String> {
     fits.then(|| dotted(&plain, before))
 }
 
-/// Formats an NDC with 11 digits: 5 of the labeler, 4 of the product, 2 of the package. Ten digits without hyphens have
-/// three readings. Such a code fits only if the terminology knows exactly one of the readings.
+/// Formats an NDC with 11 digits: 5 of the labeler, 4 of the product, 2 of the package. A code of ten digits without
+/// hyphens lacks the leading zero of one of the three parts. So it has three readings, and fits only if the terminology
+/// knows exactly one of them.
 fn ndc(code: &str, codes: &dyn Codes) -> Option<String> {
     let parts: Vec<&str> = code.split('-').collect();
     if !parts.iter().all(|part| are_digits(part)) {

@@ -1,7 +1,7 @@
 //! The displays of codes in the consent's records, with their sources.
 //!
-//! Memory is bounded: if there are more than [`CAPACITY`] displays, those of the codes with the lowest hashes stay. So
-//! the result does not depend on the order of the records.
+//! Memory is bounded: there are at most [`CAPACITY`] displays. If records have more, the displays of the codes with the
+//! highest hashes are dropped. So the result does not depend on the order of the records.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -33,7 +33,7 @@ pub(in crate::normalize) fn key(system: &str, code: &str) -> u128 {
     hasher.finish128().as_u128()
 }
 
-/// Returns the key of a code, which may be in any form.
+/// Returns the [`key`] of a code in any form and with any spelling of its system.
 fn canonical_key(system: &str, code: &str, codes: &dyn Codes) -> u128 {
     thread_local! {
         static KEYS: RefCell<Memo<2, u128>> = RefCell::default();

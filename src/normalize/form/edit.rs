@@ -30,8 +30,8 @@ pub(in crate::normalize) fn edit(
     additions::make(record.json, base, additions, edits, report);
 }
 
-/// Edits a value of this type as [`edit`] would edit it in a record of `source`, and returns it as compact JSON. Its
-/// displays have no marking extensions, because the caller marks the whole value.
+/// Edits a value of type `type_id` as [`edit`] would edit it in a record of `source`, and returns it as compact JSON.
+/// Its displays have no marking extensions, because the caller marks the whole value.
 pub(in crate::normalize) fn rewrite(
     value: Value<'_>,
     type_id: TypeId,

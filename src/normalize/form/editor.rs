@@ -25,13 +25,14 @@ pub(super) struct Editor<'e, 'm> {
     marks: bool,
     edits: &'m mut Edits,
     report: &'m mut Report,
-    /// Objects that lack required elements, with their type and the bits of the required elements that they have.
+    /// Objects that lack required elements, each with its type, and one bit for each required element that it has.
     pub(super) lacking: Vec<(Value<'e>, TypeId, u64)>,
     /// The number of codes from which white space was removed.
     pub(super) trimmed: usize,
 }
 
-/// A system and a code. At least one of them differs from the source's.
+/// The canonical form of a coding's system and code. `is_system` and `is_code` tell which of the two differs from what
+/// the source sent. At least one of them differs.
 struct Written<'e> {
     system: Cow<'e, str>,
     code: String,
@@ -61,7 +62,7 @@ impl<'e, 'm> Editor<'e, 'm> {
         }
     }
 
-    /// Returns the editor for a value that the caller marks as a whole.
+    /// Returns the editor in a form that adds no marks to displays. It is for a value that the caller marks as a whole.
     pub(super) fn without_marks(self) -> Editor<'e, 'm> {
         Editor { marks: false, ..self }
     }
@@ -99,8 +100,8 @@ impl<'e, 'm> Editor<'e, 'm> {
         display
     }
 
-    /// Removes white space around the code of a coding. If the canonical form of the coding has another system or
-    /// another code, returns this form.
+    /// Removes white space around the code of a coding. Returns the canonical form of the coding, if its system or code
+    /// differs from the coding's own. Returns `None` if nothing else must change.
     fn written(&mut self, coding: &Coding<'e>) -> Option<Written<'e>> {
         let (value, code) = coding.code.as_ref()?;
         let trimmed = trim(code);
@@ -159,7 +160,8 @@ impl<'e, 'm> Editor<'e, 'm> {
         known.or_else(|| facts.display(key(system, code), self.source))
     }
 
-    /// Adds a display or a text to an object. If it is from another source, adds the extension that marks it.
+    /// Adds the property `name`, a display or a text, to an object. If the text is from another source, adds `_name`
+    /// with the extension that marks it.
     fn append(&mut self, object: Value<'e>, name: &str, display: &Shown<'e>) {
         self.edits.append_str(object, name, &display.text);
         if let Some(beside) = self.beside(display) {
@@ -235,7 +237,8 @@ pub(in crate::normalize) fn unmapped_ndc(list: Value<'_>, codes: &dyn Codes) -> 
     ndc
 }
 
-/// Whether another item of a list already has the system and code in `written`, or an earlier item will get them.
+/// Whether another item of a list already has the system and code in `written`, or is an earlier item that gets them.
+/// Then this item needs no new coding.
 fn stands(list: Value<'_>, item: Value<'_>, written: &Written<'_>, codes: &dyn Codes) -> bool {
     list.items().filter(|other| other.index() != item.index()).any(|other| {
         let coding = Coding::read(other);

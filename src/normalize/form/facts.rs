@@ -14,12 +14,12 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads a record.
+    /// Adds the displays of a record.
     pub(in crate::normalize) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         self.displays.see(record, settings.codes);
     }
 
-    /// Returns the facts after all records were seen.
+    /// Adds the sources of the consent, after all records were seen.
     pub(in crate::normalize) fn decide(self, sources: Arc<[Source]>) -> Facts {
         Facts { sources, ..self }
     }

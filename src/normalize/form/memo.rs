@@ -6,7 +6,7 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
-/// The number of places in the table.
+/// The number of places in the table. A place holds one value.
 const PLACES: usize = 2048;
 /// A value for a text with more bytes than this is not cached.
 const MAX_LENGTH: usize = 300;

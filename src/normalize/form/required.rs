@@ -67,8 +67,8 @@ fn json_name(element: &Element, type_id: TypeId) -> String {
     }
 }
 
-/// Returns the name and the JSON of the placeholder for an element. Returns `None` if the element can have no
-/// placeholder.
+/// Returns the name and the JSON of the placeholder for an element. Returns `None` if the element requires a resource,
+/// or is nested too deeply.
 fn placeholder(element: &Element, depth: usize) -> Option<(String, String)> {
     // For a choice element, prefer a type that can hold words.
     let preferred = ["CodeableConcept", "Reference", "string", "markdown", "Coding"];

@@ -203,7 +203,7 @@ impl Table {
         table
     }
 
-    /// Adds the spellings of one of HL7's systems. Leaks these strings, because the table lives as long as the program.
+    /// Adds the spellings of one of HL7's systems. Leaks their memory, because the table lives as long as the program.
     fn hl7(&mut self, name: &'static str, oids: &'static str) {
         let canonical: &'static str = format!("http://terminology.hl7.org/CodeSystem/{name}").leak();
         if self.exact.insert(canonical, canonical).is_some() {
@@ -223,11 +223,11 @@ impl Table {
     }
 }
 
-/// The maximum length of a spelling in bytes. No spelling in the table is longer.
+/// The size of the buffer for a key, in bytes. No spelling in the table is longer.
 const LONGEST: usize = 160;
 
-/// Returns a system without the parts in which spellings may differ. Returns `None` if it is longer than any spelling
-/// in the table.
+/// Returns a system without the parts in which spellings may differ: scheme, `www.`, upper case, trailing slash and
+/// version. Returns `None` if the result is longer than any spelling in the table.
 fn key<'b>(system: &str, buffer: &'b mut [u8; LONGEST]) -> Option<&'b str> {
     let text = system.split('|').next()?.trim();
     let text = without(text, "http://")

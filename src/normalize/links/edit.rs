@@ -180,8 +180,8 @@ impl<'e> Editor<'e, '_> {
         self.is_own(place) || !read.has_beside
     }
 
-    /// Handles a reference that leads to a resource: adds a missing display, and removes the extension that marks the
-    /// reference as dangling.
+    /// Handles a reference that leads to a stored resource: adds a missing display. If the reference is marked as
+    /// dangling, removes the mark.
     fn found(&mut self, value: Value<'e>, read: &Read<'e>, place: EntryIndex) {
         let named = !read.has_display;
         if let Some((name, from)) = self.facts.index.name(place).filter(|_| named) {
@@ -194,9 +194,9 @@ impl<'e> Editor<'e, '_> {
         self.dangles_no_longer(read);
     }
 
-    /// Returns the property beside a display, with the extension that marks the display. If the resource belongs to
-    /// another source, the extension names the resource. If not, it names the source `from` of the display. Returns
-    /// `None` if the resource belongs to the record's own source and `from` is `None`.
+    /// Returns the value of `_display`, with the extension that marks the display. If the resource belongs to another
+    /// source, the extension names the resource. If not, it names the source `from` of the display. Returns `None` if
+    /// the resource belongs to the record's own source and `from` is `None`.
     fn beside(&self, place: EntryIndex, from: Option<SourceId>) -> Option<String> {
         if !self.is_own(place) {
             let reference = self.facts.index.reference(place);
@@ -259,8 +259,8 @@ impl<'e> Editor<'e, '_> {
         self.found(value, read, place);
     }
 
-    /// Handles a reference to a contained resource. If the contained resource has an NPI, and one stored resource has
-    /// the same NPI, the reference is changed to lead to that one.
+    /// Handles a reference to a contained resource. If the contained resource has an NPI, and exactly one stored
+    /// resource has the same NPI, changes the reference so that it leads to the stored resource.
     fn contained(&mut self, text: Value<'e>, value: Value<'e>, read: &Read<'e>, reference: &str) {
         let Some(id) = fragment(reference) else { return };
         let list = self.record.json.get("contained");
@@ -288,7 +288,9 @@ impl<'e> Editor<'e, '_> {
         self.leads_to(text, value, read, reference, place);
     }
 
-    /// Handles a reference whose target is not there. Counts the syncs of the source in which the target was missing.
+    /// Handles a reference whose target is not stored. If the record's source is being synced, counts the syncs in a
+    /// row in which the target was missing. As soon as there are [`PATIENCE`] such syncs, marks the reference as
+    /// dangling.
     fn dangles(&mut self, value: Value<'e>, read: &Read<'e>, reference: &str) {
         self.report.of(Rule::References).dangling += 1;
         if self.facts.synced != Some(self.record.source) {

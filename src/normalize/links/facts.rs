@@ -23,24 +23,25 @@ pub struct Facts {
     knowledge: Knowledge,
     pub(super) sources: Arc<[Source]>,
     pub(super) gains: FxHashMap<EntryIndex, Vec<Gain>>,
-    /// The Patients that are linked to each Patient. Only a Patient that is the only one of its source has links. They
-    /// lead to the Patients of other sources that are the only ones there.
+    /// The links of each Patient: the Patients of the other sources. A source takes part only if it has exactly one
+    /// Patient.
     pub(super) patients: FxHashMap<EntryIndex, Vec<EntryIndex>>,
-    /// The source that is being synced. `dangling` has a count for each of its references whose target was missing in
-    /// the last sync: in how many syncs in a row it was missing. The key is a hash of the reference.
+    /// The source that is being synced. `dangling` is about its references. For each reference whose target was missing
+    /// in the last sync, it has the number of syncs in a row in which the target was missing. The key is a hash of the
+    /// reference.
     pub(super) synced: Option<SourceId>,
     pub(super) dangling: BTreeMap<u64, u32>,
 }
 
 impl Facts {
-    /// Sets the source that is being synced, and the counts of the missing targets of its references up to the last
-    /// sync.
+    /// Sets the source that is being synced. `dangling` has the counts of missing targets that the source's last sync
+    /// reported.
     pub(in crate::normalize) fn recall(&mut self, source: SourceId, dangling: BTreeMap<u64, u32>) {
         self.synced = Some(source);
         self.dangling = dangling;
     }
 
-    /// Reads a record.
+    /// Adds the facts of a record.
     pub(in crate::normalize) fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let base = settings
             .sources
@@ -52,7 +53,7 @@ impl Facts {
         }
     }
 
-    /// Returns the facts after all records were seen.
+    /// Computes names, gained values and links of Patients, after all records were seen.
     pub(in crate::normalize) fn decide(
         mut self,
         settings: &Settings<'_>,

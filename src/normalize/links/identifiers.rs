@@ -42,7 +42,8 @@ impl Identifier {
         })
     }
 
-    /// Reads an Identifier. Returns `None` if it has no value, or neither a system nor a type that replaces it.
+    /// Reads an Identifier. Without a system, its type decides the system. Returns `None` if it has no value, or
+    /// neither a system nor a type that is known here.
     pub(super) fn read(identifier: Value<'_>) -> Option<Identifier> {
         let value = identifier.get_str("value")?;
         match identifier.get_str("system") {
@@ -77,8 +78,8 @@ impl Identifier {
         read.into_iter().chain(member)
     }
 
-    /// Returns the identifier in the query of a conditional reference. Returns `None` if the query has any other
-    /// parameter.
+    /// Returns the identifier in the query of a conditional reference, such as `identifier=system|value`. Returns
+    /// `None` if the query has any other parameter.
     pub(super) fn of_query(query: &str) -> Option<Identifier> {
         let mut parameters = form_urlencoded::parse(query.as_bytes());
         let (name, token) = parameters.next()?;

@@ -73,7 +73,7 @@ impl Id {
     }
 }
 
-/// The resource with a key, or the fact that several resources have it.
+/// The only resource with a key, or the fact that several resources have the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     One(EntryIndex),
@@ -104,7 +104,7 @@ impl Index {
             .by_id
             .entry(key(&["id", resource_type, record.id], None))
             .or_insert(fresh);
-        // If a resource was read twice, the last reading counts.
+        // If a resource was read twice, its last reading replaces the first.
         match self.entries.get_mut(place.0 as usize) {
             Some(known) => *known = entry,
             None => self.entries.push(entry),
@@ -143,7 +143,8 @@ impl Index {
             .copied()
     }
 
-    /// Returns the only resource with this id at a source.
+    /// Returns the resource that had this id at its source, according to `meta.source`. Returns `None` if several
+    /// resources had it.
     pub(super) fn at(&self, source: SourceId, type_id: TypeId, id: &str) -> Option<EntryIndex> {
         one(self
             .by_address
@@ -208,7 +209,8 @@ impl Index {
         format!("{}/{}", facts().get(self.resource_type(place)).name, self.id(place))
     }
 
-    /// Returns the name of a resource. Also returns the source of the name, if that is not the source of the resource.
+    /// Returns the name of a resource. Also returns the source of the name, if the name is from another source than the
+    /// resource.
     pub(super) fn name(&self, place: EntryIndex) -> Option<(&str, Option<SourceId>)> {
         self.names.text(self.entries[place.0 as usize].name)
     }
@@ -256,7 +258,7 @@ pub(super) fn is_same_base(one: &str, other: &str) -> bool {
     !bare(one).is_empty() && bare(one).eq_ignore_ascii_case(bare(other))
 }
 
-/// Returns the id in an address under `base`, if it is of this type.
+/// Returns the id in an address, if the address is under `base` and its type is `resource_type`.
 fn own_id<'t>(address: &'t str, base: &str, resource_type: &str) -> Option<&'t str> {
     match Reference::parse(address) {
         Reference::Absolute { base: found, target }

@@ -2,8 +2,8 @@
 //! same type with the same NPI are such copies.
 //!
 //! A copy gains names, addresses, telecoms and taxonomy codes that only another source has. Where R4 allows only one
-//! name or address, a copy gains it only if it has none. Each gained value has an extension with the resource that it
-//! comes from. Each run adds them again.
+//! name or address, a copy gains one only if it has none. Each gained value has an extension that names the resource
+//! from which the value comes. Each run of the normalization removes the gained values and adds them again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,7 @@ struct Known {
     holds: Holds,
     /// A key. Values with equal keys count as equal.
     same: String,
-    /// The value as JSON, without its id and extensions. For a qualification, its code.
+    /// The value as JSON, without its id and extensions. For a qualification, its code alone.
     json: Box<str>,
 }
 
@@ -105,7 +105,7 @@ struct Known {
 pub(super) struct Gain {
     element: &'static str,
     holds: Holds,
-    /// The value as JSON. For a qualification, its code.
+    /// The value as JSON. For a qualification, its code alone.
     json: String,
     /// The copy that has the value.
     from: EntryIndex,
@@ -159,8 +159,8 @@ impl Knowledge {
             copies.sort_by_cached_key(|(place, _)| (index.source(*place), index.id(*place)));
             for (place, own) in &copies {
                 let mut has: BTreeSet<(&str, &str)> = own.iter().map(|one| (one.element, one.same.as_str())).collect();
-                // If R4 allows only one value and the copy has one, it must not gain another. So add the key under
-                // which such values are looked up below.
+                // If R4 allows only one value and the copy has one, it must not gain another. The loop below uses an
+                // empty key for such elements. So add this key.
                 has.extend(
                     own.iter()
                         .filter(|one| is_single(one.holds))
@@ -215,7 +215,7 @@ fn gain(
     })
 }
 
-/// Rewrites a concept as it is written in its own record, which is from `source`.
+/// Rewrites a concept as `form` rewrites it in the concept's own record, which is from `source`.
 fn concept(json: &str, source: SourceId, settings: &Settings<'_>, form: &form::Facts) -> Option<String> {
     let type_id = facts().lookup("CodeableConcept")?;
     let mut tape = Tape::new();

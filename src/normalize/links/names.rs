@@ -58,7 +58,7 @@ pub(super) struct Name(u32);
 
 const NONE: Name = Name(0);
 
-/// What a record shows of its name.
+/// What a record says about its own name. The name may also depend on displays in other records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Found {
     /// Codes that may have a display in other records. A display of the record's own source comes before `text`. A
@@ -200,8 +200,8 @@ fn concept_name(concept: Value<'_>, codes: &dyn Codes) -> Option<Found> {
             break;
         }
     }
-    // `form` adds an RxNorm coding after the other codings. If they have no display, the display of the RxNorm coding
-    // is the text.
+    // `form` adds an RxNorm coding after the other codings. If the other codings have no display, the display of the
+    // RxNorm coding is the text.
     if found.text.is_none()
         && let Some(ndc) = concept.get("coding").and_then(|list| unmapped_ndc(list, codes))
         && let Some(mapped) = codes.rxnorm(&ndc)

@@ -18,15 +18,15 @@ use crate::normalize::record::{Record, SourceId};
 /// The kind of claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) enum Kind {
-    /// From a pharmacy.
+    /// A claim from a pharmacy.
     Pharmacy,
-    /// From a facility.
+    /// A claim from a facility.
     Institutional,
-    /// From a professional, or a supplier of equipment.
+    /// A claim from a professional, or from a supplier of equipment.
     Professional,
-    /// From a dentist.
+    /// A claim from a dentist.
     Oral,
-    /// From an optometrist.
+    /// A claim from an optometrist.
     Vision,
 }
 
@@ -108,8 +108,8 @@ impl Line {
         self.service.codes.iter().find(|code| code.is_of(NDC))
     }
 
-    /// Returns the kind of the line's service. It depends on the place of service, then on the service code, then on
-    /// the revenue code.
+    /// Returns the kind of the line's service. If the place of service is a laboratory, this decides. Otherwise the
+    /// service code decides or, if there is none, the revenue code.
     pub(in crate::normalize::claims) fn purpose(&self) -> Service {
         if self.place.as_deref() == Some(LABORATORY) {
             return Service::Laboratory;
@@ -137,7 +137,7 @@ pub(in crate::normalize::claims) struct Diagnosis {
     pub(in crate::normalize::claims) types: Vec<Name>,
 }
 
-/// Hashes a diagnosis like a [`Concept`], without its text.
+/// Hashes a diagnosis like a [`Concept`]: without its text, because a later normalization run may add it.
 impl std::hash::Hash for Diagnosis {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         (self.sequence, &self.code, &self.condition, &self.types).hash(state);
@@ -168,8 +168,7 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) title: Option<Name>,
     /// Whether this is a claim for equipment.
     pub(in crate::normalize::claims) equipment: bool,
-    /// The kind of Encounter that the claim's type or subtype states. If the type of bill states another kind, that
-    /// kind counts.
+    /// The kind of Encounter that the claim's type or subtype states. It counts only if the type of bill states none.
     pub(in crate::normalize::claims) said: Option<Setting>,
     /// The type of bill.
     pub(in crate::normalize::claims) bill: Bill,
@@ -187,15 +186,15 @@ pub(in crate::normalize::claims) struct Claim {
     pub(in crate::normalize::claims) coverages: Vec<Name>,
     /// The reference to the source's MedicationRequest.
     pub(in crate::normalize::claims) prescription: Option<Name>,
-    /// The number of the prescription, after its system if it has one.
+    /// The number of the prescription. The system of the number precedes it, if the claim states one.
     pub(in crate::normalize::claims) number: Option<(Option<Name>, Name)>,
     /// When the prescription was written.
     pub(in crate::normalize::claims) written: Option<When>,
-    /// From admission to discharge.
+    /// The period from admission to discharge.
     pub(in crate::normalize::claims) admission: Span,
-    /// The place from which the patient came.
+    /// The point of origin: from where the patient came to the facility.
     pub(in crate::normalize::claims) origin: Option<Concept>,
-    /// How the patient left.
+    /// The discharge status: how or to where the patient left.
     pub(in crate::normalize::claims) discharge: Option<Concept>,
     /// The number of days for which the drug lasts.
     pub(in crate::normalize::claims) days_supply: Option<Name>,
@@ -650,7 +649,8 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns what CMS's claim type means: the kind of claim, and for an institutional one the kind of Encounter.
+/// Returns what a number of CMS's claim types means: the kind of claim, and for an institutional claim the kind of
+/// Encounter.
 fn by_number(number: &str) -> (Option<Kind>, Option<Setting>) {
     match number {
         "10" => (Some(Kind::Institutional), Some(Setting::HomeHealth)),

@@ -5,19 +5,19 @@ use crate::columns::json::Value;
 use crate::normalize::codes::Codes;
 use crate::normalize::form::{canonical_code, canonical_system};
 
-/// ICD-10-CM.
+/// The canonical system of ICD-10-CM codes.
 pub(in crate::normalize::claims) const ICD_10_CM: &str = "http://hl7.org/fhir/sid/icd-10-cm";
-/// ICD-9-CM.
+/// The canonical system of ICD-9-CM codes.
 pub(in crate::normalize::claims) const ICD_9_CM: &str = "http://hl7.org/fhir/sid/icd-9-cm";
-/// NDC.
+/// The canonical system of NDC codes.
 pub(in crate::normalize::claims) const NDC: &str = "http://hl7.org/fhir/sid/ndc";
-/// RxNorm.
+/// The canonical system of RxNorm codes.
 pub(in crate::normalize::claims) const RXNORM: &str = "http://www.nlm.nih.gov/research/umls/rxnorm";
-/// CPT.
+/// The canonical system of CPT codes.
 pub(in crate::normalize::claims) const CPT: &str = "http://www.ama-assn.org/go/cpt";
-/// CDT.
+/// The canonical system of CDT codes.
 pub(in crate::normalize::claims) const CDT: &str = "http://www.ada.org/cdt";
-/// NPI.
+/// The canonical system of NPI numbers, which identify providers.
 pub(in crate::normalize::claims) const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
 
 /// A coding.
@@ -72,7 +72,7 @@ impl Code {
         self.system.as_deref() == Some(system)
     }
 
-    /// Returns the code as a Coding. If the source gives no display, the Coding has that of the terminology.
+    /// Returns the code as a Coding. If the source gives no display, the Coding gets the terminology's display.
     pub(in crate::normalize::claims) fn json(&self, codes: &dyn Codes) -> String {
         let mut coding = Object::new();
         if let Some(system) = &self.system {
@@ -85,7 +85,7 @@ impl Code {
         coding.json()
     }
 
-    /// Returns the source's display or, if there is none, that of the terminology.
+    /// Returns the source's display or, if there is none, the terminology's display.
     pub(in crate::normalize::claims) fn name(&self, codes: &dyn Codes) -> Option<String> {
         match (&self.display, &self.system) {
             (Some(display), _) => Some(display.to_string()),
@@ -95,7 +95,7 @@ impl Code {
     }
 }
 
-/// HCPCS.
+/// The canonical system of HCPCS codes.
 pub(in crate::normalize::claims) const HCPCS: &str = "http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets";
 
 /// A CodeableConcept.
@@ -203,7 +203,8 @@ fn dotted(code: &str, ninth: bool) -> String {
     format!("{}.{}", &code[..at], &code[at..])
 }
 
-/// Returns an NDC with 11 digits. The code must have three parts with hyphens, or 11 digits without hyphens.
+/// Returns an NDC with 11 digits. The code must have three parts with hyphens, or 11 digits without hyphens. Returns
+/// `None` for any other code.
 fn ndc(code: &str) -> Option<String> {
     let parts: Vec<&str> = code.split('-').collect();
     let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -15,7 +15,8 @@ use crate::normalize::additions::{Additions, Generated};
 use crate::normalize::record::Record;
 use crate::normalize::settings::Settings;
 
-/// The facts of claims, and of the sources' own records that take the place of generated ones.
+/// What the rules of claims need to know: the claims, the sources' own clinical records, the providers and the
+/// coverages.
 #[derive(Debug, Default)]
 pub struct Facts {
     names: Names,
@@ -26,7 +27,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Reads a record.
+    /// Adds the facts of a record. Ignores types that the rules of claims do not use.
     pub fn see(&mut self, record: &Record<'_>, settings: &Settings<'_>) {
         let Facts {
             names,
@@ -58,7 +59,8 @@ impl Facts {
             coverages,
             names: _,
         } = self;
-        // If a record was read twice, the last reading counts.
+        // If a claim was read twice, keep only its last reading. `reverse` puts that one first, the sort is stable, and
+        // `dedup_by` keeps the first of equal ones.
         claims.reverse();
         claims.sort_by(|a, b| (a.source, &a.id).cmp(&(b.source, &b.id)));
         claims.dedup_by(|a, b| (a.source, &a.id) == (b.source, &b.id));

@@ -26,7 +26,7 @@ pub(in crate::normalize::claims) struct Order {
     pub(in crate::normalize::claims) drug: Vec<Code>,
     /// The reference to the Medication that has the drug's codes, if there is one.
     pub(in crate::normalize::claims) medication: Option<Name>,
-    /// The requester.
+    /// The person or organization that requested the drug.
     pub(in crate::normalize::claims) requester: Option<Party>,
     /// The day on which the MedicationRequest was written.
     pub(in crate::normalize::claims) authored: Option<Day>,
@@ -55,7 +55,7 @@ struct Procedure {
     performers: Vec<Party>,
 }
 
-/// The sources' own records.
+/// The sources' own clinical records. The rules compare them with claims.
 #[derive(Debug, Default)]
 pub(in crate::normalize::claims) struct Own {
     /// The MedicationRequests.
@@ -170,8 +170,8 @@ impl Own {
         });
     }
 
-    /// Adds a Condition of an Encounter. Ignores a Condition on the problem list, because it does not take the place of
-    /// a generated Condition.
+    /// Adds the codes of a Condition that refers to an Encounter. Ignores a Condition on the problem list, because it
+    /// does not take the place of a generated Condition.
     pub(in crate::normalize::claims) fn condition(
         &mut self,
         record: &Record<'_>,
@@ -225,7 +225,8 @@ impl Own {
         });
     }
 
-    /// Returns the codes of the drug of a MedicationRequest.
+    /// Returns the codes of the drug of a MedicationRequest. If it refers to a Medication, these are the codes of the
+    /// Medication.
     pub(in crate::normalize::claims) fn drug<'o>(&'o self, order: &'o Order) -> &'o [Code] {
         match &order.medication {
             Some(medication) => self
@@ -236,18 +237,18 @@ impl Own {
         }
     }
 
-    /// Whether the source has the Encounter to which a claim refers.
+    /// Whether `source` has sent the Encounter to which `encounter` refers. Its status does not matter.
     pub(in crate::normalize::claims) fn has_encounter(&self, source: SourceId, encounter: &Name) -> bool {
         self.known.contains(&(source, encounter.clone()))
     }
 
-    /// Whether a source has a Condition with this code for its Encounter.
+    /// Whether a source has a Condition with this code for `encounter`, which is one of its own Encounters.
     pub(in crate::normalize::claims) fn is_diagnosed(&self, encounter: &(SourceId, Name), code: &Name) -> bool {
         let (source, encounter) = encounter;
         self.diagnosed.contains(&(*source, encounter.clone(), code.clone()))
     }
 
-    /// Returns the Encounters by the keys of their parties.
+    /// Returns an index of the Encounters, by the keys of their parties.
     pub(in crate::normalize::claims) fn encounters<'o>(&'o self, directory: &Directory) -> Encounters<'o> {
         let mut by_party: FxHashMap<String, Vec<&Encounter>> = FxHashMap::default();
         for encounter in &self.encounters {
@@ -262,7 +263,7 @@ impl Own {
         Encounters(by_party)
     }
 
-    /// Returns the Procedures by code and day.
+    /// Returns an index of the Procedures, by code and day.
     pub(in crate::normalize::claims) fn procedures(&self, directory: &Directory) -> Procedures {
         let mut done: FxHashMap<(Name, Day), Vec<Done>> = FxHashMap::default();
         for procedure in &self.procedures {
@@ -280,12 +281,13 @@ impl Own {
     }
 }
 
-/// An index of the sources' Encounters.
+/// An index of the sources' Encounters, by the keys of their parties.
 pub(in crate::normalize::claims) struct Encounters<'o>(FxHashMap<String, Vec<&'o Encounter>>);
 
 impl Encounters<'_> {
-    /// Finds an Encounter of any source that covers these days and has one of the parties. If there are several,
-    /// returns the first by start, source and id.
+    /// Finds an Encounter that covers these days and has one of these parties. The Encounter may be from any source. An
+    /// Encounter of `source` itself must be about `patient`. If several Encounters fit, returns the first by start,
+    /// source and id.
     pub(in crate::normalize::claims) fn find(
         &self,
         source: SourceId,
@@ -304,18 +306,19 @@ impl Encounters<'_> {
     }
 }
 
-/// One of the sources' Procedures.
+/// The facts of a source's Procedure that [`Procedures::has`] compares, except code and day.
 struct Done {
     source: SourceId,
     patient: Name,
     performers: Vec<String>,
 }
 
-/// An index of the sources' Procedures.
+/// An index of the sources' Procedures, by code and day.
 pub(in crate::normalize::claims) struct Procedures(FxHashMap<(Name, Day), Vec<Done>>);
 
 impl Procedures {
-    /// Whether a source has a Procedure with this code on this day, by this performer or without any performer.
+    /// Whether any source has a Procedure with this code on this day, by this performer or without any performer. A
+    /// Procedure of `source` itself must be about `patient`.
     pub(in crate::normalize::claims) fn has(
         &self,
         source: SourceId,
@@ -332,7 +335,7 @@ impl Procedures {
     }
 }
 
-/// Whether a rule added the value.
+/// Whether a rule added the value. `mark` is the URL of the extension that such values have.
 pub(in crate::normalize::claims) fn is_marked(value: Value<'_>, mark: &str) -> bool {
     list(value, "extension").any(|extension| extension.get_str("url").as_deref() == Some(mark))
 }

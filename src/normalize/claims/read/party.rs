@@ -14,8 +14,8 @@ use crate::normalize::record::{Record, SourceId};
 /// A provider of care to whom a record refers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::normalize::claims) struct Party {
-    /// The text of the reference. `None` if it leads to a contained resource, because other records cannot use such a
-    /// reference.
+    /// The text of the reference. `None` if there is none, or if it leads to a contained resource, because other
+    /// records cannot use such a reference.
     pub(in crate::normalize::claims) reference: Option<Name>,
     /// The NPI in the Reference, or in the contained resource.
     pub(in crate::normalize::claims) npi: Option<Name>,
@@ -27,8 +27,8 @@ pub(in crate::normalize::claims) struct Party {
     pub(in crate::normalize::claims) kind: Option<TypeId>,
 }
 
-/// Adds nothing to the hash, because the written form of a party may change from run to run. [`Directory::key`]
-/// identifies the party instead.
+/// Adds nothing to the hash of a claim, because the reference and the name of a party may change from run to run. The
+/// claim's fingerprint has the party's [`Directory::key`] instead.
 impl std::hash::Hash for Party {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
@@ -67,7 +67,7 @@ impl Party {
         (known || party.display.is_some()).then_some(party)
     }
 
-    /// Adds the facts of a resource that `root` contains.
+    /// Adds the type, the identifiers and the name of the resource with this id that `root` contains.
     fn contained(&mut self, id: &str, root: Value<'_>, names: &mut Names) {
         let Some(found) = contained(root, id) else { return };
         let resource_type = found.get_str("resourceType");
@@ -93,7 +93,7 @@ impl Party {
         }
     }
 
-    /// Whether the party's type is one of these or unknown.
+    /// Whether the party's type is unknown, or is one of `types`.
     pub(in crate::normalize::claims) fn may_be(&self, types: &[&str]) -> bool {
         self.kind.is_none_or(|kind| types.contains(&facts().get(kind).name))
     }
@@ -104,7 +104,7 @@ impl Party {
     }
 }
 
-/// Returns a Reference to a party that the source does not state.
+/// Returns a Reference for a party that the source does not state. Its display is the placeholder.
 pub(in crate::normalize::claims) fn undefined() -> String {
     Object::new().text("display", PLACEHOLDER).json()
 }
@@ -115,7 +115,8 @@ pub(in crate::normalize::claims) fn contained<'t>(root: Value<'t>, id: &str) -> 
     list.find(|resource| resource.get_str("id").as_deref() == Some(id))
 }
 
-/// Returns the NPI of an Identifier. The system or the type of the Identifier shows that its value is an NPI.
+/// Returns the NPI of an Identifier. Returns `None` if neither the system nor the type of the Identifier says that its
+/// value is an NPI.
 fn npi_of(identifier: Value<'_>) -> Option<String> {
     let by_system = identifier.get_str("system").is_some_and(|system| is_npi(&system));
     let coded = |coding: Value<'_>| {
@@ -170,7 +171,8 @@ pub(in crate::normalize::claims) struct Directory {
 }
 
 impl Directory {
-    /// Adds a Practitioner, Organization, Location or PractitionerRole.
+    /// Adds a Practitioner, Organization, Location or PractitionerRole. Keeps the practitioner of a PractitionerRole,
+    /// and the NPI of any other resource.
     pub(in crate::normalize::claims) fn see(&mut self, record: &Record<'_>, names: &mut Names) {
         let resource_type = facts().get(record.resource_type).name;
         let own = names.keep(&format!("{resource_type}/{}", record.id));
@@ -191,7 +193,8 @@ impl Directory {
         self.holders.entry(npi).or_default().insert((record.source, own));
     }
 
-    /// Returns the NPI of a party, from the Reference or from the resource to which it leads.
+    /// Returns the NPI of a party, from the Reference or from the resource to which it leads. If that is a
+    /// PractitionerRole, returns the NPI of its practitioner.
     pub(in crate::normalize::claims) fn npi(&self, source: SourceId, party: &Party) -> Option<Name> {
         if party.npi.is_some() {
             return party.npi.clone();
@@ -222,9 +225,9 @@ impl Directory {
         format!("name:{}", party.display.as_deref().unwrap_or_default())
     }
 
-    /// Returns the party as a Reference. The Reference has the source's own relative reference. If there is none, it
-    /// refers to the source's resource with the party's NPI, if exactly one has it. If there is no such resource, it
-    /// has the source's own reference of another kind, or an identifier.
+    /// Returns the party as a Reference. Its `reference` is the first of these that exists: the party's own relative
+    /// reference; a reference to the only resource of `source` with the party's NPI and type; the party's own reference
+    /// of another kind. If none exists, the Reference has an identifier instead.
     pub(in crate::normalize::claims) fn json(&self, source: SourceId, party: &Party) -> String {
         let mut json = Object::new();
         if let Some(text) = self.reference(source, party) {

@@ -139,8 +139,8 @@ fn single(letter: u8, number: u32) -> Option<Service> {
 mod tests {
     use super::*;
 
-    /// If a screening test counted as a procedure, it would give a Procedure, and a laboratory's claim would give an
-    /// Encounter.
+    /// If a screening test counted as a procedure, the rules would generate a Procedure from it, and an Encounter from
+    /// a laboratory's claim.
     #[test]
     fn laboratory_tests_are_told_code_by_code() {
         for code in [

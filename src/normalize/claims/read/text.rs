@@ -30,7 +30,8 @@ impl Names {
     }
 }
 
-/// Stores a text of a source. Returns `None` for the placeholder of an earlier run.
+/// Stores a text of a source. Returns `None` if there is no text, or if it is the placeholder that an earlier run
+/// wrote.
 pub(in crate::normalize::claims) fn said(text: Option<Cow<'_, str>>, names: &mut Names) -> Option<Name> {
     text.filter(|text| text != PLACEHOLDER).map(|text| names.keep(&text))
 }
@@ -70,9 +71,9 @@ impl When {
 /// A period. An unknown start or end is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) struct Span {
-    /// The first day.
+    /// The first day, with a time if the source states one.
     pub(in crate::normalize::claims) start: Option<When>,
-    /// The last day.
+    /// The last day, with a time if the source states one.
     pub(in crate::normalize::claims) end: Option<When>,
 }
 

@@ -3,9 +3,10 @@
 /// The kind of Encounter of an institutional claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::normalize::claims) enum Setting {
-    /// A stay.
+    /// A stay of an inpatient.
     Stay,
-    /// Services to inpatients under Part B. They belong to a stay that covers them.
+    /// Services to inpatients under Part B. If a stay at the same facility covers them, they belong to this stay. If
+    /// not, they are visits on single days.
     InpatientPartB,
     /// Home health: one Encounter for each period.
     HomeHealth,
@@ -22,7 +23,7 @@ pub(in crate::normalize::claims) struct Bill {
     pub(in crate::normalize::claims) facility: Option<u8>,
     /// The second digit: the kind of care.
     pub(in crate::normalize::claims) care: Option<u8>,
-    /// The third character: the frequency.
+    /// The third character: the frequency. It tells whether another bill follows.
     pub(in crate::normalize::claims) frequency: Option<u8>,
 }
 

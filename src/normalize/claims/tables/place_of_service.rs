@@ -43,8 +43,8 @@ impl Class {
     }
 }
 
-/// Inpatient hospital. Services there belong to a stay.
+/// The place of service code of an inpatient hospital. Services there belong to a stay.
 pub(in crate::normalize::claims) const INPATIENT_HOSPITAL: &str = "21";
 
-/// Independent laboratory.
+/// The place of service code of an independent laboratory.
 pub(in crate::normalize::claims) const LABORATORY: &str = "81";

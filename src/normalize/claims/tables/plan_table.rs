@@ -89,7 +89,8 @@ fn contact(contact: &Contact) -> Option<String> {
     said.then(|| json.json())
 }
 
-/// Returns the premiums as general costs of the plan, because specific costs are those of a benefit.
+/// Returns the premiums as items of `generalCost`. They do not fit into `specificCost`, because R4 defines it as the
+/// costs of a benefit.
 fn costs(premium: &Premium) -> Vec<String> {
     let named = [
         ("Monthly premium", &premium.total),
