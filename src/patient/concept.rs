@@ -58,8 +58,8 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Adds a concept and returns its index. Call [`Groups::root`] only after all concepts are added, because a later
-    /// concept can join two groups. A concept without codes and text forms a group of its own.
+    /// Adds a concept and returns its index. A later concept can join two groups. So call [`Groups::root`] only after
+    /// all concepts are added. A concept without codes and text forms a group of its own.
     pub(super) fn add(&mut self, concept: Option<Value<'_>>) -> usize {
         let place = self.parents.len();
         self.parents.push(place);

@@ -15,8 +15,8 @@ use crate::search::{Engine, Gathered, Handling, Request};
 /// The number of Devices on one page of the search.
 const PAGE: usize = 1_000;
 
-/// Searches for the Devices of these Patients that the scope shows. Returns `None` only if the R4 tables lack the type
-/// Device.
+/// Searches for the Devices of these Patients. Returns only Devices that the scope shows. Returns `None` only if the R4
+/// tables lack the type Device.
 pub(super) async fn devices(
     engine: &Engine,
     scope: &Arc<Scope>,

@@ -21,8 +21,8 @@ pub(super) fn key<'r>(reference: &'r str, base: &str) -> Option<(TypeId, &'r str
     }
 }
 
-/// Returns the resource that a Reference leads to: a contained resource of `owner`, which holds the Reference, or
-/// another record.
+/// Returns the resource to which a Reference leads: a contained resource of `owner`, or another record. `owner` is the
+/// resource that has the Reference.
 pub(super) fn target<'t>(targets: &impl Targets<'t>, owner: Value<'t>, reference: Value<'_>) -> Option<Value<'t>> {
     let address = reference.get_str("reference")?;
     let Some(id) = address.strip_prefix('#') else {

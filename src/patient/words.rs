@@ -1,5 +1,5 @@
 //! Turns FHIR values into readable plain text, which callers escape. Units are not converted. Numbers keep their
-//! digits, except computed ones with implausibly many (see `plain`).
+//! digits, except computed numbers with implausibly many decimals (see `plain`).
 
 use std::borrow::Cow;
 
@@ -31,8 +31,8 @@ const PERIODS: &[(&str, &str, &str)] = &[
     ("a", "year", "years"),
 ];
 
-/// Returns the type and the value of a choice element: `Quantity` and the value of `valueQuantity` for the name
-/// `value`.
+/// Returns the type and the value of a choice element. If `name` is `value` and the object has `valueQuantity`, the
+/// type is `Quantity`.
 pub(super) fn choice<'t>(object: Value<'t>, name: &str) -> Option<(&'t str, Value<'t>)> {
     object.entries().find_map(|(key, value)| {
         let type_name = key.raw().strip_prefix(name)?;
@@ -48,7 +48,8 @@ pub(super) fn chosen(object: Value<'_>, name: &str) -> Option<String> {
     typed(type_name, value)
 }
 
-/// Returns the text of a value. `type_name` is the type as a choice element has it, such as `DateTime`.
+/// Returns the text of a value. `type_name` is the end of the choice element's name, such as `DateTime` in
+/// `valueDateTime`.
 pub(super) fn typed(type_name: &str, value: Value<'_>) -> Option<String> {
     match type_name {
         "CodeableConcept" => concept(value),
@@ -75,8 +76,7 @@ pub(super) fn text(value: Option<Value<'_>>) -> Option<String> {
     says_something(&text).then(|| text.trim().to_owned())
 }
 
-/// Returns the text of a CodeableConcept: its `text` or, without one, the first display of a coding, or at last the
-/// first code.
+/// Returns the text of a CodeableConcept: its `text`, or else the first display of a coding, or else the first code.
 pub(super) fn concept(value: Value<'_>) -> Option<String> {
     text(value.get("text"))
         .or_else(|| codings(value).find_map(|coding| text(coding.get("display"))))
@@ -92,7 +92,7 @@ pub(super) fn concepts(value: Option<Value<'_>>) -> Option<String> {
     join(value.items().filter_map(concept), ", ")
 }
 
-/// Returns the text of an Attachment: its title, or without one its address, or at last its media type.
+/// Returns the text of an Attachment: its title, or else its address, or else its media type.
 fn attachment(value: Value<'_>) -> Option<String> {
     ["title", "url", "contentType"]
         .iter()
@@ -148,7 +148,7 @@ pub(super) fn unit(value: Value<'_>) -> String {
     let own = own.unwrap_or_default();
     let known = UNITS.iter().find(|(code, _)| *code == own);
     let unit = known.map_or(own.as_str(), |(_, plain)| plain);
-    // UCUM annotations are in braces: {score}, 10*3/uL{cells}. Their text stays.
+    // UCUM annotations are in braces: {score}, 10*3/uL{cells}. Keep their text without the braces.
     unit.chars().filter(|letter| !matches!(letter, '{' | '}')).collect()
 }
 
@@ -172,8 +172,9 @@ fn ratio(value: Value<'_>) -> Option<String> {
     Some(format!("{} / {}", quantity(over)?, quantity(under)?))
 }
 
-/// Returns a number as people write it. Writes a number with an exponent without the exponent. Rounds any other number
-/// with more than six decimals to three decimals, if its absolute value is at least 0.1.
+/// Returns a number as people write it. A number with an exponent is written without it, if the exponent is between -40
+/// and 40. Any other number with more than six decimals is rounded to three decimals, if its absolute value is at least
+/// 0.1.
 pub(super) fn plain(number: &str) -> Cow<'_, str> {
     let Some((mantissa, exponent)) = number.split_once(['e', 'E']) else {
         return rounded(number);

@@ -22,7 +22,7 @@ const EFFORT: u32 = 5;
 pub struct Request<'r> {
     /// The issuer: a URL without a trailing slash.
     pub issuer: &'r str,
-    /// The base URL of this service's own references: `{base}/fhir`.
+    /// The base URL of this service's own references. It ends with `/fhir`.
     pub fhir_base: &'r str,
     /// The time of issue, in seconds since the Unix epoch.
     pub issued_at: i64,

@@ -33,7 +33,7 @@ impl<'r> Places<'r> {
         }
     }
 
-    /// Returns the entry number of the record that a reference leads to. `None` if the card does not have that record.
+    /// Returns the entry number of the record to which a reference leads. `None` if the card does not have that record.
     pub(super) fn find(&self, reference: Reference<'_>) -> Option<usize> {
         let target = match reference {
             Reference::Relative(target) => target,

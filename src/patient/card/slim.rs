@@ -74,8 +74,8 @@ pub(super) fn slim(root: Value<'_>, type_id: TypeId, places: &Places<'_>, inside
     walk.object(root, type_id);
 }
 
-/// Removes everything but the security labels from `meta`, because versions, sources and tags are the service's own.
-/// Removes `meta` if it has no security labels.
+/// Removes everything but the security labels from `meta`, because the service itself writes versions, sources and
+/// tags. Removes `meta` if it has no security labels.
 fn only_security(meta: Value<'_>, edits: &mut Edits) {
     let labels = meta.get("security").filter(|list| list.items().next().is_some());
     if labels.is_none() {

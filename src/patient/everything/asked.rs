@@ -11,8 +11,8 @@ use crate::patient::members::{self, REFERRED};
 use crate::search::raw::RawParameter;
 use crate::search::{Engine, Extent, Handling, Member, RecordPage, RecordRequest, shortened};
 
-/// The parameters of the operation itself. The parameters that choose a page are not in this list, because they are
-/// those of a search.
+/// The parameters of the operation itself. A request may also have the parameters of a search that choose a page. They
+/// are not in this list.
 pub const PARAMETERS: [&str; 4] = ["start", "end", "_since", "_type"];
 
 /// A checked request: the conditions on a patient's records, and the page.
@@ -37,7 +37,7 @@ pub struct Subject<'a> {
     pub patients: &'a [String],
     /// The current time, in microseconds since 1970.
     pub now: i64,
-    /// The base URL of resources: `{base}/fhir/`, with the trailing slash.
+    /// The base URL of the service's resources. It ends with `/fhir/`.
     pub base: &'a str,
 }
 
@@ -128,7 +128,8 @@ impl Asked {
 }
 
 impl Own {
-    /// Stores a parameter if it is one of the operation's own. Returns whether it is.
+    /// Stores the value of a parameter and returns `true`, if it is one of the operation's own. If not, returns
+    /// `false`.
     fn take(&mut self, parameter: &RawParameter) -> Result<bool, PatientError> {
         if parameter.modifier.is_some() {
             return Ok(false);
@@ -152,7 +153,8 @@ impl Own {
         Ok(true)
     }
 
-    /// Returns the types of the compartment. A type with a clinical date gets conditions for `start` and `end`.
+    /// Returns the types of the compartment with their conditions. Only a type with a clinical date has conditions:
+    /// those for `start` and `end`.
     fn members(&self) -> Vec<Member> {
         let bounds = [("ge", &self.start), ("le", &self.end)];
         let member = |type_id: &TypeId| {
@@ -169,7 +171,7 @@ impl Own {
         members::types().iter().map(member).collect()
     }
 
-    /// Returns the operation's own parameters, for links.
+    /// Returns the names and values of the operation's own parameters, for the links of a page.
     fn repeated(&self) -> Vec<(String, String)> {
         let types = self.types.as_ref().map(|types| {
             let names: Vec<&str> = types.iter().map(|type_id| facts().get(*type_id).name).collect();

@@ -49,7 +49,8 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// Whether the pages lack a document that they should have.
+    /// Whether the pages lack a document that they should have. A document that only its source holds is no loss:
+    /// the pages show its address.
     pub(super) fn is_loss(&self) -> bool {
         !matches!(self, FetchError::NotHeld)
     }
@@ -83,7 +84,7 @@ fn decoded_length(data: &str) -> u64 {
     (data.len() - blank) as u64 / 4 * 3
 }
 
-/// Returns the number of bytes that a base64 text stands for. `None` if it has a character that is not of base64.
+/// Returns the number of bytes to which a base64 text decodes. `None` if it has a character that is not of base64.
 pub(super) fn size(data: &str) -> Option<usize> {
     let is_filler = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'=';
     let mut digits = 0;
@@ -131,8 +132,8 @@ pub(super) struct Named<'t> {
 /// The result of getting a document.
 pub(super) enum Got {
     Here(Attachment),
-    /// The document could not be obtained, for this reason. If the record has `data` that is not base64 and fits into
-    /// the limit, the attachment's bytes are this `data`, unchanged. In all other cases the attachment has no bytes.
+    /// The document could not be obtained, for this reason. The attachment has no bytes, with one exception: if the
+    /// record has `data` that is not base64 and not longer than the limit `room`, the bytes are this `data`, unchanged.
     Missing(Attachment, FetchError),
 }
 
@@ -170,8 +171,8 @@ impl<'t> Named<'t> {
     }
 
     /// Gets the bytes from the `data` of the record. If there is no `data`, or if it is not base64, gets them from the
-    /// address. If the address does not give them either, returns [`Got::Missing`], with `data` that is not base64 as
-    /// its bytes.
+    /// address. If the address does not give them either, returns [`Got::Missing`]. Its bytes are then the `data` that
+    /// is not base64.
     pub(super) fn get(&self, documents: &dyn Documents, room: u64) -> Got {
         let attachment = |content_type: Option<String>, bytes: Vec<u8>| Attachment {
             title: self.title.clone(),
@@ -202,7 +203,7 @@ impl<'t> Named<'t> {
     }
 }
 
-/// Decodes a base64 text of a resource. Fails if the text stands for more than `room` bytes.
+/// Decodes a base64 text of a resource. Fails if it decodes to more than `room` bytes.
 pub(super) fn inside(data: &str, room: u64) -> Result<Attached, FetchError> {
     let length = decoded_length(data);
     if length > room {

@@ -65,7 +65,8 @@ impl Export {
         }
     }
 
-    /// Sets the base URL of the service's own references. References with this base are followed as relative ones are.
+    /// Sets the base URL of the service's own references. The export finds the target of a reference that begins with
+    /// this base, as it does for a relative reference.
     pub fn with_base(mut self, base: &str) -> Self {
         self.base = base.to_owned();
         self

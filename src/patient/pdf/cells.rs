@@ -55,7 +55,8 @@ pub(super) fn label(name: &str) -> String {
     label
 }
 
-/// Returns the text of the first of these properties that is a date, a time or a Period. Shows only the day of a time.
+/// Returns the text of the first of these properties that is a date, a time or a Period. Leaves out the time of day of
+/// a date with a time.
 pub(super) fn day(resource: &Resource<'_>, names: &[&str]) -> String {
     let texts = names.iter().find_map(|name| {
         let value = resource.get(name)?;
@@ -146,7 +147,7 @@ pub(super) fn contact(value: Value<'_>) -> Option<String> {
     })
 }
 
-/// Returns an Identifier as text: its value, after its type if it has one.
+/// Returns an Identifier as text: its value, or `type: value` if it has a type.
 pub(super) fn identifier(value: Value<'_>) -> Option<String> {
     let own = words::text(value.get("value"))?;
     match value.get("type").and_then(words::concept) {

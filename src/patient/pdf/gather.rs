@@ -43,7 +43,8 @@ pub async fn gather(
     Ok(record)
 }
 
-/// Whether a Device refers to a patient who is none of `patients`. True for a Device that is not valid JSON.
+/// Whether a Device belongs to somebody else: its `patient` is none of `patients`. Returns `true` for a Device that is
+/// not valid JSON, so that it is left out.
 fn is_of_somebody_else(device: &[u8], patients: &[String], base: &str) -> bool {
     let mut tape = Tape::new();
     let Ok(device) = tape.parse(device) else { return true };

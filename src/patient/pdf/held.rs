@@ -48,7 +48,7 @@ pub fn binary_id<'u>(url: &'u str, base: &str) -> Option<&'u str> {
     path.strip_prefix("Binary/").filter(|id| is_id(id))
 }
 
-/// Reads all bytes. [`AttachmentContent::piece`] returns an error if a piece is damaged.
+/// Reads all bytes, piece by piece. [`AttachmentContent::piece`] returns an error if a piece is damaged.
 fn whole(content: &AttachmentContent) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(content.bytes() as usize);
     while (bytes.len() as u64) < content.bytes() {

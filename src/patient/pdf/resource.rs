@@ -28,8 +28,8 @@ impl<'t> Resource<'t> {
         crate::patient::concept::has_any(self.get(name), codes)
     }
 
-    /// Returns the text of the first of these date properties that has a value, or an empty string. Rows are sorted by
-    /// this text.
+    /// Returns the text of the first of these date properties that has a value, or an empty string. For a Period this
+    /// is its start or, if that is missing, its end. Rows are sorted by this text.
     pub(super) fn when(&self, names: &[&str]) -> String {
         let texts = names.iter().filter_map(|name| {
             let value = self.get(name)?;

@@ -1,4 +1,4 @@
-//! The sources of an export, with the names that readers and files show.
+//! The sources of an export: how the patient connected each source, and its names for readers and for files.
 
 use crate::columns::json::Tape;
 

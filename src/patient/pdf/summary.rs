@@ -8,7 +8,7 @@ use crate::pdf::{Column, Document, PdfError, Properties, Stop};
 
 const TITLE: &str = "International Patient Summary";
 
-/// Draws a summary as a PDF. Returns [`PdfError::Stopped`] if `stop` is set before the end.
+/// Draws a summary as a PDF. Returns [`PdfError::Stopped`] if `stop` is set before the PDF is complete.
 pub fn rendering(summary: &Summary, stop: Stop) -> Result<Rendering, PdfError> {
     let title = joined(TITLE, summary.person());
     let made = DateTime::from_timestamp_micros(summary.moment()).unwrap_or_default();

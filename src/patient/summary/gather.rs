@@ -12,8 +12,8 @@ use crate::patient::devices::devices;
 use crate::patient::members::named;
 use crate::search::{Engine, Extent, Gathered, Member, RecordRequest};
 
-/// The types of the compartment that are read. Encounters are read because they have the date and the kind of
-/// diagnoses.
+/// The types of the compartment whose records are read. No section shows Encounters. They are read because their
+/// periods tell when a Condition was diagnosed.
 const OWN: &[&str] = &[
     "Patient",
     "AllergyIntolerance",
@@ -53,11 +53,11 @@ pub struct Subject<'s> {
     pub scope: &'s Arc<Scope>,
     /// The Patients of the consent, at least one. The primary one is first.
     pub patients: &'s [String],
-    /// The moment, in microseconds since 1970.
+    /// The time at which the summary is made, in microseconds since 1970.
     pub now: i64,
     /// The service's address, without a trailing slash.
     pub base_url: &'s str,
-    /// Gives the names of the endpoints that the records' tags contain.
+    /// Gives the name of an endpoint. The tags of the records contain only its id.
     pub directory: &'s dyn Directory,
 }
 

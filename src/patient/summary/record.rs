@@ -1,5 +1,5 @@
-//! The records of a summary, parsed once. They are found by reference and by type, and for each it is known whether it
-//! is about the patient.
+//! The records of a summary, parsed once. A [`Chart`] finds them by reference and by type, and knows of each record
+//! whether it is about the patient.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -104,7 +104,7 @@ impl<'t> Entry<'t> {
         self.get(name)?.as_str()
     }
 
-    /// A property.
+    /// Returns a property. Those in `asked_often` need no search.
     pub(super) fn get(&self, name: &str) -> Option<Value<'t>> {
         match name {
             "category" => self.asked_often.category,
@@ -114,7 +114,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// Whether a property is one of these texts.
+    /// Whether a property is a string that is one of these texts.
     pub(super) fn is_one(&self, name: &str, texts: &[&str]) -> bool {
         self.str(name).is_some_and(|text| texts.contains(&text.as_ref()))
     }
@@ -127,7 +127,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// The first of some dates that is present.
+    /// Returns the date of the first of these properties that has a valid date.
     pub(super) fn when(&self, names: &[&str]) -> Option<When<'t>> {
         names.iter().find_map(|name| When::read(self.get(name)?))
     }
@@ -143,7 +143,7 @@ impl<'t> Entry<'t> {
     }
 }
 
-/// A date or time of a record, or the start of a period.
+/// A date or time of a record. For a Period it is the start or, if that is missing, the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct When<'t> {
     /// The first microsecond of the date or time, since 1970.
@@ -163,13 +163,13 @@ impl<'t> When<'t> {
         Some(When { start, text })
     }
 
-    /// The day, or a shorter text if only the month or year is known.
+    /// Returns the day. Returns a shorter text if only the month or the year is known.
     pub(super) fn day(&self) -> &str {
         self.text.get(..10).unwrap_or(&self.text)
     }
 }
 
-/// Whose records a summary has.
+/// The Patients of a summary.
 #[derive(Clone, Copy, Debug)]
 struct Subjects<'t> {
     /// The ids of the consent's Patients, the primary one first.
@@ -234,7 +234,7 @@ impl<'t> Parsed<'t> {
         })
     }
 
-    /// The records with the properties that most sections need.
+    /// Returns an entry for each record, and decides whether the record is about one of `subjects`.
     fn entries(&self, subjects: Subjects<'_>) -> Vec<Entry<'_>> {
         let entries = parallel::map(&self.shares, THREADS, |(records, tape, places)| {
             let entry = |(record, place): (&Record<'t>, &u32)| {
@@ -264,8 +264,8 @@ fn bytes(records: &[Record<'_>]) -> usize {
     records.iter().map(|record| record.text.len()).sum()
 }
 
-/// Records in the order of a chart: by type and id. If a record is there twice, one stays. It is the one with `is_own`,
-/// if there is such a one.
+/// Returns the records in the order of a chart: by type and id. If a record is there twice, one of the two stays: one
+/// with `is_own`, if there is one.
 pub(super) fn ordered<'r>(records: &[Record<'r>]) -> Vec<Record<'r>> {
     let mut records = records.to_vec();
     records.sort_by(|one, other| {
@@ -297,7 +297,7 @@ impl<'t> Chart<'t> {
         chart
     }
 
-    /// The primary Patient: the first one among the records.
+    /// Returns the index of the primary Patient: of the consent's Patients, the first one that is among the records.
     pub(super) fn patient(&self) -> Result<usize, SummaryError> {
         let type_id = facts().lookup("Patient").ok_or(SummaryError::NoPatient)?;
         let mut there = self
@@ -308,7 +308,7 @@ impl<'t> Chart<'t> {
         there.next().copied().ok_or(SummaryError::NoPatient)
     }
 
-    /// The patient's own records of a type. Records about another person are excluded.
+    /// Returns the indexes of the patient's own records of a type. Records about another person are left out.
     pub(super) fn own(&self, type_name: &str) -> impl Iterator<Item = usize> + use<'_, 't> {
         let places = self.by_type.get(type_name).cloned().unwrap_or_default();
         places.filter(|at| self.entries[*at].is_own && self.is_about_patient(*at))
@@ -320,12 +320,12 @@ impl<'t> Chart<'t> {
         self.entries[at].is_about_patient
     }
 
-    /// Whether a reference points to a Patient of the consent.
+    /// Whether a reference leads to a Patient of the consent.
     pub(super) fn is_patient(&self, reference: &str) -> bool {
         self.subjects.has(reference)
     }
 
-    /// The record that a reference points to.
+    /// Returns the index of the record to which a reference leads.
     pub(super) fn find(&self, reference: &str) -> Option<usize> {
         let (type_id, id) = key(reference, self.subjects.base)?;
         let key = self.by_key.get_key_value(&(type_id, id));

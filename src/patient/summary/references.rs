@@ -1,8 +1,8 @@
 //! Decides which references of a record point to a resource of the document, and what happens to the others.
 //!
-//! A document is self-contained. If the target of a reference is in the document, the reference leads to its entry. If
-//! it is not, a display replaces the reference. Targets that are added to the document are authors and performers, the
-//! medicine, the specimen, results and members, devices, and goals of plans.
+//! A document is self-contained. If the target of a reference is in the document, the reference leads to the target's
+//! entry. If it is not, a display replaces the reference. So that references have targets, the document also gets
+//! authors and performers, medicines, specimens, results and members, devices, and goals of plans.
 
 use rustc_hash::FxHashSet;
 
@@ -76,8 +76,8 @@ fn is_followed(type_name: &str, property: &str) -> bool {
     FOLLOWED.contains(&property) || FOLLOWED_IN.contains(&(type_name, property))
 }
 
-/// Whether a record may be added because another record refers to it. The added record must not be about another
-/// person, nor be refuted or entered in error. A Goal must be active.
+/// Whether a record may be added because another record refers to it. Its type must be in `BROUGHT`, and it must not be
+/// about another person, refuted or entered in error. A Goal must also be active.
 fn may_come(chart: &Chart<'_>, at: usize) -> bool {
     let entry = &chart.entries[at];
     let is_wrong = entry.is_one("status", &["entered-in-error"])
@@ -86,7 +86,8 @@ fn may_come(chart: &Chart<'_>, at: usize) -> bool {
     BROUGHT.contains(&entry.type_name) && chart.is_about_patient(at) && !is_wrong
 }
 
-/// Returns `roots` and all records to which followed references lead from them, nearest first, without duplicates.
+/// Returns `roots`, then the records to which their followed references lead, then the records to which those refer,
+/// and so on. Each record comes once. Records that `may_come` refuses are left out.
 pub(super) fn reach(chart: &Chart<'_>, roots: impl IntoIterator<Item = usize>) -> Vec<usize> {
     let mut seen = FxHashSet::default();
     let mut reached: Vec<usize> = roots.into_iter().filter(|at| seen.insert(*at)).collect();
@@ -108,8 +109,9 @@ pub(super) fn reach(chart: &Chart<'_>, roots: impl IntoIterator<Item = usize>) -
     reached
 }
 
-/// Rewrites a record's references: each leads to an entry of the document, or becomes a display. References to
-/// contained resources stay.
+/// Rewrites a record's references. A reference to a record in `kept` gets the `fullUrl` of its entry. A reference to
+/// one of the patient's Patients counts as a reference to `patient`. Any other reference loses its address and has a
+/// display instead. References to contained resources stay.
 pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept: &FxHashSet<usize>, edits: &mut Edits) {
     each("", entry.json, &mut |_, reference, text| {
         let Some(address) = text.as_str() else { return };
@@ -137,7 +139,8 @@ pub(super) fn settle(chart: &Chart<'_>, entry: &Entry<'_>, patient: usize, kept:
     });
 }
 
-/// Returns the display for a target whose name is not known: its type.
+/// Returns the display for a target whose name is not known: its type, or "Not in this summary" if the address names no
+/// type.
 fn kind(address: &str) -> String {
     let name = match Reference::parse(address) {
         Reference::Relative(target) | Reference::Absolute { target, .. } => target.type_name(),

@@ -1,8 +1,8 @@
-//! The requested sections, by code or alias.
+//! The sections that a request names in `_section`, by code or alias.
 
 use super::list::SECTIONS;
 
-/// The system of LOINC, which may precede a section's code.
+/// The system of LOINC and `|`. In a request, this text may precede a section's code.
 const LOINC: &str = "http://loinc.org|";
 
 /// The requested sections: a bit for each index in `SECTIONS`.
@@ -24,8 +24,8 @@ impl Sections {
     /// All sections.
     pub const ALL: Sections = Sections((1 << SECTIONS.len()) - 1);
 
-    /// Parses the values of `_section`: codes and aliases, separated by commas. Without any, all sections are
-    /// requested.
+    /// Parses the values of `_section`: codes and aliases, separated by commas. If there is no code and no alias, all
+    /// sections are requested.
     pub fn parse<'v>(values: impl IntoIterator<Item = &'v str>) -> Result<Sections, UnknownSection> {
         let names = values.into_iter().flat_map(|value| value.split(','));
         let mut asked = Sections(0);
@@ -45,7 +45,7 @@ impl Sections {
         SECTIONS.iter().map(|section| (section.alias, section.code))
     }
 
-    /// Whether the section at an index of the list is requested.
+    /// Whether the section at the index `place` of `SECTIONS` is requested.
     pub(super) fn has(self, place: usize) -> bool {
         self.0 & (1 << place) != 0
     }

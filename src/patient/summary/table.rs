@@ -66,8 +66,8 @@ fn link(id: &str, full_url: &str) -> String {
     format!(r#"{{"url":{url},"extension":[{parts}]}}"#)
 }
 
-/// Appends a text as XHTML. Escapes markup, writes a line break as `br` and a tab as a space, and replaces control
-/// characters and noncharacters by U+FFFD.
+/// Appends a text as XHTML. Escapes markup, writes a line break as `br` and a tab as a space, and leaves out carriage
+/// returns. Replaces other control characters and noncharacters by U+FFFD.
 fn escape(text: &str, out: &mut String) {
     for letter in text.chars() {
         match letter {

@@ -1,4 +1,5 @@
-//! The sections of a source's part, in order. Each section decides which resources it takes, and their columns.
+//! The sections of the pages about one source, in order. Each section decides which resources it shows, and in which
+//! columns.
 
 mod activity;
 mod care;

@@ -2,7 +2,7 @@
 
 use super::super::resource::Resource;
 
-/// A section of a source's part: its tables, which choose their resources.
+/// A section of the pages about one source. Each of its tables decides which resources it shows.
 #[derive(Debug)]
 pub(in crate::patient::pdf) struct Section {
     pub(in crate::patient::pdf) title: &'static str,
@@ -20,12 +20,13 @@ pub(in crate::patient::pdf) struct Table {
     pub(in crate::patient::pdf) columns: &'static [(&'static str, f32)],
     /// The date properties by which the rows are sorted, newest first.
     pub(in crate::patient::pdf) dates: &'static [&'static str],
-    /// Makes the rows of a resource: one, or several if it has parts.
+    /// Makes the rows of a resource: usually one. A resource with parts, such as the answers of a questionnaire, has
+    /// several.
     pub(in crate::patient::pdf) rows: fn(&Resource<'_>) -> Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Returns the index of the widest column, the first of them if several are equally wide.
+    /// Returns the index of the widest column. If several columns are equally wide, returns the first of them.
     pub(in crate::patient::pdf) fn widest(&self) -> usize {
         let shares = self.columns.iter().map(|(_, share)| *share).enumerate();
         let widest = shares.reduce(|widest, next| if next.1 > widest.1 { next } else { widest });

@@ -95,7 +95,8 @@ impl Lack<'_, '_> {
         self.done.added.push((name, json));
     }
 
-    /// Adds a CodeableConcept with the data-absent-reason `unknown` if the element is missing. Always returns true.
+    /// Adds a CodeableConcept with the data-absent-reason `unknown` if the element is missing. Always returns `true`,
+    /// because the resource then meets this condition of its profile.
     fn concept(&mut self, name: &'static str) -> bool {
         if !has(self.entry, name) {
             self.add(name, concept(ABSENT, "unknown", "Unknown"));
@@ -103,7 +104,8 @@ impl Lack<'_, '_> {
         true
     }
 
-    /// Adds the data-absent-reason `unknown` for a missing primitive. Always returns true.
+    /// Adds the data-absent-reason `unknown` for a missing primitive. Always returns `true`, because the resource then
+    /// meets this condition of its profile.
     fn text(&mut self, name: &'static str, companion: &'static str) -> bool {
         if !has(self.entry, name) && !has(self.entry, companion) {
             self.add(companion, extension());
@@ -111,8 +113,8 @@ impl Lack<'_, '_> {
         true
     }
 
-    /// Adds the data-absent-reason `unknown` for a missing choice element. Returns false if the element is there with a
-    /// type outside `types`.
+    /// Adds the data-absent-reason `unknown` for a missing choice element. Returns `false` if the element has a value
+    /// of a type that is not in `types`, because the profile does not allow such a value.
     fn choice(&mut self, name: &'static str, companion: &'static str, types: &[&str]) -> bool {
         if has(self.entry, companion) {
             return true;
@@ -126,7 +128,8 @@ impl Lack<'_, '_> {
         }
     }
 
-    /// Adds a name with the data-absent-reason `unknown` for a person without names. Always returns true.
+    /// Adds a name with the data-absent-reason `unknown` for a person without names. Always returns `true`, because the
+    /// resource then meets this condition of its profile.
     fn name(&mut self) -> bool {
         if !has(self.entry, "name") {
             self.add("name", format!(r#"[{{"_text":{}}}]"#, extension()));
@@ -226,7 +229,7 @@ fn is_nothing(value: Value<'_>) -> bool {
         || value.is_object() && value.entries().next().is_none()
 }
 
-/// Whether each of a person's names has a family name, a given name or a text.
+/// Whether each of a person's names has a family name, a given name or a text. The Patient profile requires this.
 fn named_throughout(entry: &Entry<'_>) -> bool {
     let mut names = entry.get("name").into_iter().flat_map(|list| list.items());
     names.all(|name| ["family", "given", "text"].iter().any(|part| name.get(part).is_some()))

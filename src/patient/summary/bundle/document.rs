@@ -29,13 +29,13 @@ const AT_ONCE: usize = 32;
 pub struct Request<'r> {
     /// The service's address, without a trailing slash.
     pub base_url: &'r str,
-    /// The moment, in microseconds since 1970.
+    /// The time at which the summary is made, in microseconds since 1970.
     pub moment: i64,
     /// The ids of the consent's Patients, the primary one first.
     pub patients: &'r [&'r str],
     /// The requested sections.
     pub sections: Sections,
-    /// Gives the names of the endpoints that the records' tags contain.
+    /// Gives the name of an endpoint. The tags of the records contain only its id.
     pub directory: &'r dyn Directory,
 }
 
@@ -139,7 +139,7 @@ pub fn summarize(request: &Request<'_>, records: &[Record<'_>]) -> Result<Summar
     })
 }
 
-/// The rows of each section, and whether it is asked for.
+/// Returns each section, whether the request asks for it, and its rows.
 fn rows(chart: &Chart<'_>, asked: Sections) -> Vec<(&'static Section, bool, Vec<Row>)> {
     let mut order: Vec<usize> = (0..SECTIONS.len()).collect();
     // The section of results takes longest. Begin with it, so that other threads make the other sections at the same
@@ -154,8 +154,9 @@ fn rows(chart: &Chart<'_>, asked: Sections) -> Vec<(&'static Section, bool, Vec<
     rows.into_iter().map(|(_, rows)| rows).collect()
 }
 
-/// A section's rows with their addresses. If IPS does not allow a direct reference to a resource, the section refers to
-/// a resource that contains it or refers to it.
+/// Turns the rows of a section into its content. IPS does not allow a Goal, a Device or a functional finding as an
+/// entry of its section. For such a row, the entry is a resource that refers to it: the CarePlan with the goal, or a
+/// new resource that is added to `made`.
 fn content(
     chart: &Chart<'_>,
     section: &'static Section,
@@ -198,7 +199,7 @@ fn content(
     }
 }
 
-/// The goals to which the care plans in `rows` refer.
+/// Returns the indexes of the goals to which the care plans in `rows` refer.
 fn planned(chart: &Chart<'_>, rows: &[Row]) -> FxHashSet<usize> {
     let plans = rows.iter().map(|row| &chart.entries[row.entry]);
     let plans = plans.filter(|entry| entry.type_name == "CarePlan");
@@ -208,7 +209,7 @@ fn planned(chart: &Chart<'_>, rows: &[Row]) -> FxHashSet<usize> {
         .collect()
 }
 
-/// The endpoints in the tags of records.
+/// Returns the ids of the endpoints that are in the tags of the document's records.
 fn endpoints(chart: &Chart<'_>, reached: &[usize]) -> BTreeSet<String> {
     let tags = reached
         .iter()
@@ -223,7 +224,7 @@ fn endpoints(chart: &Chart<'_>, reached: &[usize]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The ids and versions of a document's records. The text changes when a record changes.
+/// Returns the ids and versions of the document's records as a text. It changes when a record changes.
 fn versions(chart: &Chart<'_>, reached: &[usize]) -> String {
     let mut text = String::new();
     for at in reached {

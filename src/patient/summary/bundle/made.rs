@@ -1,5 +1,5 @@
-//! The resources that a summary adds: authors, the custodian, containers for entries to which a section may not refer
-//! directly, and the PDF.
+//! The resources that a summary adds: the authors and the custodian, the resource with the PDF, and resources that
+//! refer to records which a section may not have as its own entries.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use crate::patient::concept::LOINC;
 /// LOINC's code and display for a patient summary.
 pub(super) const SUMMARY: (&str, &str) = ("60591-5", "Patient summary Document");
 
-/// The endpoints from which records come.
+/// Knows the names of the endpoints that sent the records.
 pub trait Directory: std::fmt::Debug + Sync {
     /// Returns the display name of the organization behind an endpoint, if it is known.
     fn name(&self, endpoint: &str) -> Option<String>;
@@ -103,7 +103,7 @@ impl Made {
         Made::new("Organization", &id, Some("Organization-uv-ips"), "", &rest)
     }
 
-    /// Builds the Organization that stands for a source, which is an author.
+    /// Builds the Organization that stands for a source. It is one of the document's authors.
     pub(super) fn source(base_url: &str, endpoint: &str, name: &str) -> Made {
         let rest = format!(
             r#""identifier":[{{"system":{},"value":{}}}],"name":{}"#,
@@ -116,7 +116,8 @@ impl Made {
     }
 }
 
-/// Builds the containers and the PDF's resource for one patient's document.
+/// Builds the resources that refer to goals, devices and findings, and the resource with the PDF, for one patient's
+/// document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Holder<'h> {
     /// The base URL of the service.
@@ -128,7 +129,7 @@ pub(super) struct Holder<'h> {
 }
 
 impl Holder<'_> {
-    /// Builds a DeviceUseStatement for a device. It states nothing else about the use.
+    /// Builds a DeviceUseStatement that refers to a device. It marks the time of use as unknown.
     pub(super) fn device(&self, device: &str) -> Made {
         let rest = format!(
             r#""status":"active","subject":{},"_timingDateTime":{{"extension":[{UNKNOWN}]}},"device":{}"#,
@@ -148,7 +149,7 @@ impl Holder<'_> {
         self.make("CarePlan", None, "goals", &rest)
     }
 
-    /// Builds a ClinicalImpression that contains findings.
+    /// Builds a ClinicalImpression that refers to findings.
     pub(super) fn findings(&self, findings: &[String]) -> Made {
         let items: Vec<String> = findings
             .iter()

@@ -40,7 +40,8 @@ pub(super) struct Writer<'w, 't> {
 }
 
 impl Writer<'_, '_> {
-    /// Appends a record to `out` as an entry. Returns whether the record conforms to an IPS profile.
+    /// Appends a record to `out` as an entry. Returns whether the record conforms to an IPS profile after its
+    /// completion.
     pub(super) fn entry(&self, at: usize, out: &mut Vec<u8>) -> bool {
         let (chart, entry) = (self.chart, &self.chart.entries[at]);
         let mut edits = Edits::new();
@@ -66,8 +67,8 @@ impl Writer<'_, '_> {
         completion.profile.is_some()
     }
 
-    /// Makes a record of a type in `ABOUT_PATIENT` refer to the patient if it refers to nobody. Returns whether the
-    /// record then refers to the patient.
+    /// If a record of a type in `ABOUT_PATIENT` has no reference to its subject, makes it refer to the patient. Returns
+    /// whether the record then refers to the patient.
     fn subject(&self, entry: &Entry<'_>, edits: &mut Edits) -> bool {
         let name = entry.subject_name();
         let subject = entry.get(name);

@@ -16,8 +16,8 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     rows,
 };
 
-/// Categories of Consents that are advance directives: R4's (advance directive, do not resuscitate, health care
-/// directive, POLST) and LOINC's.
+/// Codes of the categories of Consents that are advance directives: R4's codes for advance directive, do not
+/// resuscitate, health care directive and POLST, and LOINC's code for advance directives.
 const CONSENTS: &[&str] = &["acd", "dnr", "hcd", "polst", "42348-3"];
 /// R4's scope of Consents that are advance directives.
 const SCOPE: &[&str] = &["adr"];

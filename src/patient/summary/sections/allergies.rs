@@ -27,7 +27,7 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     rows,
 };
 
-/// SNOMED CT's "No known allergy". It is shown only if no allergy is known.
+/// SNOMED CT's "No known allergy". A record with this code is shown only if there is no other record to show.
 const NO_ALLERGY: &[&str] = &["716186003"];
 
 fn rows(chart: &Chart<'_>) -> Vec<Row> {
@@ -49,8 +49,8 @@ fn is_relevant(entry: &Entry<'_>) -> bool {
         && !has_any(entry.get("verificationStatus"), &["entered-in-error", "refuted"])
 }
 
-/// Returns the sort key that puts the most important first: high criticality, then the number of reactions, then the
-/// date.
+/// Returns the sort key that puts the most important allergies first: those with high criticality, then those with more
+/// reactions, then the newer ones.
 fn weight(entry: &Entry<'_>) -> (bool, Reverse<usize>, Reverse<Option<i64>>) {
     let reactions = entry.get("reaction").map_or(0, |list| list.items().count());
     let recorded = entry.when(&["recordedDate", "lastOccurrence", "onsetDateTime"]);

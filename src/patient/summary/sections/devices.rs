@@ -1,4 +1,4 @@
-//! Devices that a person uses or carries: DeviceUseStatements, and Devices without one.
+//! Devices that a person uses or carries: DeviceUseStatements, and Devices to which no DeviceUseStatement refers.
 
 use rustc_hash::FxHashSet;
 

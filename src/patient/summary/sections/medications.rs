@@ -25,7 +25,8 @@ const REQUESTED: &[&str] = &["active", "on-hold", "unknown"];
 const STATED: &[&str] = &["active", "intended", "on-hold", "unknown"];
 const DISPENSED: &[&str] = &["preparation", "in-progress", "on-hold", "unknown"];
 
-/// Dates of ordering, taking or dispensing a medicine.
+/// Elements with the date on which a medicine was ordered, taken or dispensed. The first element that a record has
+/// decides its date.
 const DATES: &[&str] = &[
     "authoredOn",
     "effectiveDateTime",
@@ -64,9 +65,9 @@ fn is_dispense(entry: &Entry<'_>) -> bool {
     entry.type_name == "MedicationDispense"
 }
 
-/// Returns one record for each drug and dosage. Leaves out a record without a dosage if a request or a statement for
-/// the same drug has a dosage. If there are only dispenses for a drug, returns the first of them. If not, returns no
-/// dispense for it.
+/// Returns one record for each drug and dosage: the first one in `records`. A record without a dosage is left out if a
+/// request or a statement for the same drug has a dosage. A dispense is left out if any record for the same drug comes
+/// before it. Dispenses are the last records of `records`.
 fn one_per_drug_and_dosage(chart: &Chart<'_>, records: &[usize]) -> Vec<usize> {
     let mut groups = Groups::default();
     for at in records {

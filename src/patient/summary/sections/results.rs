@@ -41,8 +41,8 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
     rows
 }
 
-/// Whether a report is a clinical note: all its categories are LOINC document codes. A report with results has a
-/// diagnostic service such as LAB, or a LOINC part such as LP29684-5 (Radiology).
+/// Whether a report is a clinical note: it has categories, and all of them are LOINC codes of documents. A report with
+/// results has other categories: a diagnostic service such as LAB, or a LOINC part such as LP29684-5 (Radiology).
 fn is_note(entry: &Entry<'_>) -> bool {
     let mut categories = entry.get("category").into_iter().flat_map(codings).peekable();
     categories.peek().is_some()

@@ -13,8 +13,8 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     columns: COLUMNS,
     nothing: "No information about social history is available.",
     rows: |chart| {
-        // Leave out Observations about pregnancy. Sources give them this category, too, but they have their own
-        // section.
+        // Leave out Observations about pregnancy. Sources give them the category `social-history`, too, but the summary
+        // shows them in the section about pregnancy.
         rows(chart, |entry| {
             has_any(entry.get("category"), &["social-history"]) && loinc(entry.get("code"), CODES).is_none()
         })

@@ -41,16 +41,17 @@ fn newest_by<'t>(
     records
 }
 
-/// The records that share a row.
+/// Records that become one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::patient::summary) struct Same {
     /// The record that the row shows.
     pub(in crate::patient::summary) first: usize,
-    /// The other records, in order.
+    /// The records of the row besides `first`, in the order in which `merge` got them.
     pub(in crate::patient::summary) others: Vec<usize>,
 }
 
-/// Groups records whose concepts share a code and whose `beside` values are equal. Records and groups keep their order.
+/// Groups records. Two records are in one group if their concepts share a code, directly or through the concepts of
+/// other records, and if their `beside` values are equal. The groups are in the order of their first records.
 pub(in crate::patient::summary) fn merge<'t>(
     chart: &Chart<'t>,
     records: &[usize],
@@ -90,7 +91,7 @@ pub(in crate::patient::summary) fn is_made(entry: &Entry<'_>, rule: Rule) -> boo
     })
 }
 
-/// Returns readable text for a Reference of a record.
+/// Returns readable text for a Reference in `entry`: its display or, without one, the name of its target.
 pub(in crate::patient::summary) fn who<'t>(
     chart: &Chart<'t>,
     entry: &Entry<'t>,
@@ -99,7 +100,7 @@ pub(in crate::patient::summary) fn who<'t>(
     follow::who(chart, entry.json, reference?)
 }
 
-/// Returns readable text for a Reference of a record, or for a list of References.
+/// Returns readable text for a Reference in `entry`, or for a list of References, separated by commas.
 pub(in crate::patient::summary) fn whom<'t>(
     chart: &Chart<'t>,
     entry: &Entry<'t>,
@@ -119,7 +120,7 @@ pub(in crate::patient::summary) fn named(concept: Option<Value<'_>>) -> String {
         .unwrap_or_else(|| "Unknown".to_owned())
 }
 
-/// Returns the text, or an empty string for an empty cell.
+/// Returns the text of a cell. Without a text, the cell is empty.
 pub(in crate::patient::summary) fn cell(text: Option<String>) -> String {
     text.unwrap_or_default()
 }
@@ -129,7 +130,8 @@ pub(in crate::patient::summary) fn day(entry: &Entry<'_>, names: &[&str]) -> Str
     entry.when(names).map_or_else(String::new, |when| when.day().to_owned())
 }
 
-/// Returns a code as readable text: `on-hold` becomes `on hold`.
+/// Returns the code in the property `name` as readable text: `on-hold` becomes `on hold`. Without a code, the cell is
+/// empty.
 pub(in crate::patient::summary) fn status(entry: &Entry<'_>, name: &str) -> String {
     let text = entry.str(name).filter(|text| says_something(text));
     text.map_or_else(String::new, |text| text.replace('-', " "))

@@ -33,9 +33,9 @@ const YEAR: i64 = 365 * 86_400 * 1_000_000;
 /// The state of a Condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::patient::summary) enum State {
-    /// Active, or with neither a clinical status nor an abatement.
+    /// The clinical status is active, recurrence or relapse, or there is neither a clinical status nor an abatement.
     Active,
-    /// Inactive, resolved or in remission, or with an abatement and no clinical status.
+    /// The clinical status is inactive, resolved or remission, or there is an abatement and no clinical status.
     Over,
     /// Refuted or entered in error.
     Wrong,
@@ -57,8 +57,8 @@ pub(in crate::patient::summary) fn state(entry: &Entry<'_>) -> State {
     }
 }
 
-/// Returns the newest Condition for each code, among those whose state is `wanted`. The Conditions that sources
-/// recorded come first. Conditions that were generated from claims follow, but only those that `repeated` returns.
+/// Returns the newest Condition for each code, among those whose state is `wanted`. Conditions that sources recorded
+/// come first. After them come those Conditions generated from claims that `repeated` selects.
 pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) -> Vec<usize> {
     let (made, recorded): (Vec<usize>, Vec<usize>) = chart
         .own("Condition")
@@ -85,15 +85,15 @@ pub(in crate::patient::summary) fn one_per_code(chart: &Chart<'_>, records: &[us
     merged.into_iter().map(|same| same.first).collect()
 }
 
-/// Returns the sort key that puts the newest Condition first. If a Condition has no date, the date of its encounter
-/// counts.
+/// Returns the sort key that puts the newest Condition first. A Condition without a date has the date of its encounter.
 pub(in crate::patient::summary) fn newest_first(chart: &Chart<'_>, at: usize) -> Reverse<Option<i64>> {
     let recorded = chart.entries[at].when(RECORDED).map(|when| when.start);
     Reverse(recorded.or_else(|| visit(chart, at).map(|(start, _)| start)))
 }
 
-/// Returns the Conditions generated from claims that count as problems: confirmed diseases with two encounters at most
-/// 365 days apart. Their code must be in no Condition that a source recorded.
+/// Returns the Conditions of `made` that count as problems. `made` has the Conditions that were generated from claims.
+/// Such a Condition must be a confirmed disease. Its code must have two encounters at most 365 days apart, and must not
+/// be the code of a Condition in `recorded`.
 fn repeated(chart: &Chart<'_>, made: Vec<usize>, recorded: &[usize]) -> Vec<usize> {
     let of_disease = made.into_iter().filter(|at| {
         let entry = &chart.entries[*at];
@@ -122,7 +122,8 @@ fn repeated(chart: &Chart<'_>, made: Vec<usize>, recorded: &[usize]) -> Vec<usiz
 }
 
 /// Returns the start of a diagnosis's encounter in microseconds since 1970, and the reference to the encounter. If the
-/// start of the encounter is unknown, returns the date of the diagnosis instead.
+/// start of the encounter is unknown, returns the date of the diagnosis instead. `None` if the diagnosis refers to no
+/// encounter, or if both dates are unknown.
 fn visit(chart: &Chart<'_>, at: usize) -> Option<(i64, String)> {
     let entry = &chart.entries[at];
     let reference = entry.get("encounter")?.get_str("reference")?.into_owned();
@@ -133,8 +134,8 @@ fn visit(chart: &Chart<'_>, at: usize) -> Option<(i64, String)> {
     Some((when.start, reference))
 }
 
-/// Whether a Condition's code is no disease: chapters V to Y (causes of injuries) and Z (contacts with health services)
-/// of ICD-10 and ICD-10-CM, and codes with V and E of ICD-9-CM.
+/// Whether a Condition's code stands for something other than a disease: chapters V to Y (causes of injuries) and Z
+/// (contacts with health services) of ICD-10 and ICD-10-CM, and codes with V and E of ICD-9-CM.
 fn is_circumstance(entry: &Entry<'_>) -> bool {
     entry.get("code").into_iter().flat_map(codings).any(|coding| {
         let system = coding.get_str("system").unwrap_or_default();

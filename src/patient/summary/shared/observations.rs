@@ -19,7 +19,7 @@ pub(in crate::patient::summary) const COLUMNS: &[&str] = &[
     "Earlier values",
 ];
 
-/// The maximum number of earlier values that a row shows. If there are more, the row states their number.
+/// The maximum number of earlier values that a row shows. If there are more, the row says how many more.
 const EARLIER: usize = 5;
 const SYSTOLIC: &str = "8480-6";
 const DIASTOLIC: &str = "8462-4";
@@ -57,7 +57,8 @@ fn reference_range(entry: &Entry<'_>) -> Option<String> {
     )
 }
 
-/// Returns the earlier values with their days, without duplicates. `None` if there are none.
+/// Returns the values of `earlier` with their days, without duplicates and without the value that the row itself shows.
+/// After `EARLIER` values, only the number of further values follows. `None` if there are no values.
 fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
     let dated = |at: usize| {
         let entry = &chart.entries[at];
@@ -92,8 +93,8 @@ fn history(chart: &Chart<'_>, at: usize, earlier: &[usize]) -> Option<String> {
     (!values.is_empty()).then(|| values.join("; "))
 }
 
-/// Returns the value of an Observation or of a component as text, with its components and members. If there are none of
-/// these, returns the reason why the value is absent.
+/// Returns the value of an Observation or of a component as text, with its components and members. If it has no value,
+/// component or member, returns the reason why the value is absent.
 pub(in crate::patient::summary) fn value(chart: &Chart<'_>, observation: Value<'_>) -> Option<String> {
     let own = match words::choice(observation, "value") {
         Some(("SampledData", _)) => Some("a series of measurements".to_owned()),
