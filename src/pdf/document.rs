@@ -47,7 +47,8 @@ pub struct Document {
     /// Embedded files, in the order in which they were added.
     files: Vec<EmbeddedFile>,
     insertions: Vec<Insertion>,
-    /// The number of pixels that further pictures may have. All pictures of the document are in memory at its end.
+    /// The number of pixels that further pictures may have together. It is limited, because all pictures of the
+    /// document are in memory when it is finished.
     pub(super) pixels: u64,
     stop: Stop,
 }
@@ -78,13 +79,13 @@ impl Document {
         })
     }
 
-    /// Makes the work end when `stop` is set.
+    /// Makes the work on the document end early if `stop` is set.
     pub fn until(mut self, stop: Stop) -> Self {
         self.stop = stop;
         self
     }
 
-    /// Whether the work should stop. The document can then no longer be finished, so added content is lost.
+    /// Whether the work should stop. If so, `finish` returns an error, and content that is added now is lost.
     pub fn is_stopped(&self) -> bool {
         self.stop.is_asked()
     }
@@ -168,7 +169,7 @@ impl Document {
         self.pages.advance(6.0);
     }
 
-    /// Embeds a file. Viewers list it.
+    /// Embeds a file. Viewers show it in their list of attachments.
     pub fn embed(&mut self, name: &str, content_type: &str, description: &str, bytes: Vec<u8>) {
         // A number before each name makes it unique. Without it, a file would replace another one with the same name.
         let path = format!("{}-{name}", self.files.len() + 1);
@@ -193,7 +194,7 @@ impl Document {
         });
     }
 
-    /// Continues at the top of a page, unless the current page is empty.
+    /// Begins a new page, unless the current page is empty.
     pub fn page_break(&mut self) {
         self.settle(0.0);
         if !self.pages.is_blank() {

@@ -86,7 +86,7 @@ impl Fonts {
         Ok(Self { context, faces })
     }
 
-    /// Returns the face of a shaped run.
+    /// Returns the face of a shaped run. `data` is the font that the shaper chose for the run.
     pub(super) fn face_of(&self, data: &FontData) -> Face {
         let mut faces = Face::ALL.into_iter().zip(&self.faces);
         let found = faces.find(|(_, (blob, _))| *blob == data.data.id());

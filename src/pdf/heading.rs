@@ -24,7 +24,7 @@ const MAX_WAITING: usize = 8;
 #[derive(Default)]
 pub(super) struct Headings {
     placed: Vec<Heading>,
-    /// The last headings, in order. There is no content below them so far.
+    /// The last headings, in order. They are on no page yet, because there is no content below them so far.
     waiting: Vec<Waiting>,
 }
 
@@ -53,7 +53,7 @@ impl Waiting {
 }
 
 impl Document {
-    /// Writes a heading. The smallest `level` is 1. The heading is on one page with the beginning of the content below
+    /// Writes a heading. A `level` of 0 counts as 1. The heading is on one page with the beginning of the content below
     /// it.
     pub fn heading(&mut self, level: u8, text: &str) {
         let level = level.max(1);
@@ -118,13 +118,13 @@ impl Document {
 }
 
 impl Headings {
-    /// Builds the outline. The parent of each heading is the last heading before it that has a higher rank.
+    /// Builds the outline. The parent of each heading is the last heading before it that has a smaller level.
     pub(super) fn outline(mut self, title: &str) -> Outline {
         let mut outline = Outline::new();
         let mut open: Vec<(u8, OutlineNode)> = Vec::new();
         self.placed.retain(|heading| heading.level <= DEEPEST);
         if self.placed.is_empty() {
-            // PDF/UA requires an outline in each document.
+            // PDF/UA requires an outline in each document, so add an entry with the document's title.
             let destination = XyzDestination::new(0, Point::from_xy(LEFT, 0.0));
             outline.push_child(OutlineNode::new(title.to_owned(), destination));
         }
@@ -138,7 +138,8 @@ impl Headings {
     }
 }
 
-/// Ends the open entries of this level and of all deeper levels.
+/// Ends the open entries of `level` and of all deeper levels: adds each of them to its parent, or to `outline` if it
+/// has no parent.
 fn close(outline: &mut Outline, open: &mut Vec<(u8, OutlineNode)>, level: u8) {
     while open.last().is_some_and(|(deepest, _)| *deepest >= level) {
         let Some((_, node)) = open.pop() else { return };

@@ -68,7 +68,8 @@ struct Substitute {
     mono: (u32, f32),
 }
 
-/// The cache key: a text, its style, and the width of its column. Numbers are stored as bits.
+/// The cache key: a text, its style, and the width of its column. The size and the width are stored as bits, because an
+/// `f32` cannot be part of a key.
 type Setting = (Arc<str>, u32, Face, u8, u32);
 
 /// The cached lines of a text.
@@ -124,7 +125,7 @@ impl Setter {
         Ok((glyph.id, glyph.advance))
     }
 
-    /// Returns the lines of a text in a column with a width in points. A blank text has no lines.
+    /// Returns the lines of a text in a column that is `width` points wide. A blank text has no lines.
     pub(super) fn lines(&mut self, text: &str, style: Style, width: f32) -> Vec<Line> {
         let text: Arc<str> = printable(text).into();
         if text.trim().is_empty() {
@@ -257,7 +258,7 @@ pub(super) fn piece(text: &str) -> (&str, &str) {
     }
 }
 
-/// Returns all pieces of a text.
+/// Splits a text into all its pieces (see `piece`).
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text).filter(|text| !text.is_empty());
     std::iter::from_fn(move || {

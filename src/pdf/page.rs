@@ -32,7 +32,7 @@ const SMALL: Style = Style {
     grey: 90,
 };
 
-/// A drawn element of a page.
+/// An element of a page. It is drawn when the page is written.
 enum Mark {
     Line {
         x: f32,
@@ -62,7 +62,7 @@ enum Mark {
 /// The role of a line in the structure.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// A piece of the structure.
+    /// Content of the document, which is this piece of the structure.
     Content(Piece),
     /// Repeated or decorative content, which is left out of the structure.
     Repeated,

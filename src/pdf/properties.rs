@@ -31,7 +31,7 @@ impl Properties {
 
     fn date(&self) -> PdfDate {
         let at = self.created;
-        // All parts of a chrono date fit, because no clock has years before 0 or after 65,535.
+        // All parts of the date fit into `u16` and `u8`, because a clock has no years before 0 or after 65,535.
         PdfDate::new(u16::try_from(at.year()).unwrap_or(0))
             .month(at.month() as u8)
             .day(at.day() as u8)

@@ -9,8 +9,8 @@ use super::{PdfError, Stop};
 
 /// Entries that a page inherits from its parent nodes.
 const INHERITED: &[&[u8]] = &[b"Resources", b"MediaBox", b"CropBox", b"Rotate"];
-/// The actions that annotations may perform: follow a link within a document or to an address. Others run scripts,
-/// start programs or send forms.
+/// The actions that annotations may keep: following a link within a document (`GoTo`) or to an address (`URI`). All
+/// other actions are removed, because some of them run scripts, start programs or send forms.
 const HARMLESS: &[&[u8]] = &[b"GoTo", b"URI"];
 /// Entries that are removed from annotations: actions that events trigger, media, scripts, and references to the
 /// structure of the attached file.
@@ -94,7 +94,7 @@ fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     pages
 }
 
-/// Returns the attributes that a page inherits from its parent nodes.
+/// Returns the entries of `INHERITED` that the page does not have itself, but inherits from its parent nodes.
 fn inherited(file: &Document, page: ObjectId) -> Dictionary {
     let mut found = Dictionary::new();
     let Ok(own) = file.get_dictionary(page) else {
@@ -141,7 +141,7 @@ fn calm_annotations(main: &mut Document, page: ObjectId, calm: &mut BTreeSet<Obj
                 }
             }
             Object::Reference(place) => calm_object(main, *place, calm),
-            // Other objects are not valid as annotations.
+            // Other objects are not valid as annotations, so replace them by null.
             other => *other = Object::Null,
         }
     }
@@ -160,8 +160,8 @@ fn list_of(main: &mut Document, page: ObjectId, place: Option<ObjectId>) -> Opti
     list.and_then(Object::as_array_mut).ok()
 }
 
-/// Removes actions from an annotation that is an object of its own. Does the same for its parents, because these form
-/// fields may have actions, too.
+/// Removes actions from an annotation that is an object of its own. Does the same for its parents, because they are
+/// form fields and may have actions, too.
 fn calm_object(main: &mut Document, place: ObjectId, calm: &mut BTreeSet<ObjectId>) {
     let mut next = Some(place);
     while let Some(place) = next {
@@ -170,7 +170,7 @@ fn calm_object(main: &mut Document, place: ObjectId, calm: &mut BTreeSet<ObjectI
         let Ok(annotation) = main.get_dictionary_mut(place) else {
             return;
         };
-        // Parents may form a loop.
+        // In a damaged file, parents may form a loop. So stop at an object that was already processed.
         if !calm.insert(place) {
             return;
         }
@@ -195,7 +195,7 @@ fn calm_annotation(main: &mut Document, annotation: &mut Dictionary) -> Option<O
     {
         annotation.remove(b"A");
     }
-    // A link may name further actions, which the viewer performs after it.
+    // A link may name further actions, which the viewer would perform after it followed the link. Remove them.
     match annotation.get_mut(b"A") {
         Ok(Object::Dictionary(action)) => drop(action.remove(b"Next")),
         Ok(Object::Reference(place)) => {

@@ -11,7 +11,7 @@ use krilla::tagging::{Identifier, ListNumbering, Node, TableHeaderScope, Tag, Ta
 /// The kind of a group.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
-    /// A heading of a level from 1, with its text.
+    /// A heading: its level, which starts at 1, and its text.
     Heading(u8, String),
     Paragraph,
     List,
@@ -86,12 +86,12 @@ impl Structure {
         Piece(place)
     }
 
-    /// Returns the innermost open group, for pieces that are drawn later.
+    /// Returns the index of the innermost open group. Callers pass it to `piece_of` after the group was closed.
     pub(super) fn innermost(&self) -> Option<usize> {
         self.open.last().copied()
     }
 
-    /// Reserves a place in a group that was opened before.
+    /// Reserves a place for a piece in a group that may already be closed.
     pub(super) fn piece_of(&mut self, group: usize) -> Piece {
         let place = self.pieces.len();
         self.pieces.push(None);
@@ -126,7 +126,7 @@ impl Structure {
                 Child::Piece(piece) => nodes.extend(self.pieces[piece].take().map(Node::Leaf)),
             }
         }
-        // An empty cell stays, because the cells after it would move into other columns.
+        // Keep an empty cell. Without it, the cells after it would move into other columns.
         let keeps_place = matches!(
             self.groups[place].kind,
             Kind::Cell | Kind::RowHeader | Kind::ColumnHeader

@@ -173,8 +173,8 @@ impl<'a> Table<'a> {
         self.document.is_stopped()
     }
 
-    /// Writes a row. Missing cells are empty. Cells beyond the last column are appended to the last cell. Very long
-    /// cells continue in further rows.
+    /// Writes a row. Missing cells are empty. If there are more cells than columns, the texts of the further cells are
+    /// appended to the last column. A very long cell continues in further rows.
     pub fn row<S: AsRef<str>>(&mut self, cells: &[S]) {
         let last = self.widths.len().saturating_sub(1);
         let joined: String;
@@ -284,7 +284,7 @@ impl<'a> Table<'a> {
         cells.lines.iter().all(|lines| lines.as_slice().is_empty())
     }
 
-    /// Begins a page with the table's head.
+    /// Begins a page and repeats the table's head on it.
     fn next_page(&mut self) {
         self.document.turn();
         if self.titles.is_empty() {
@@ -329,7 +329,7 @@ fn height_of(cells: &[Vec<Line>]) -> f32 {
 }
 
 /// Returns the height that must be free on a page so that a row may begin there. A row of up to a third of a page stays
-/// on one page.
+/// on one page. A higher row may be broken, so it needs room only for its beginning.
 fn least_of(cells: &[Vec<Line>]) -> f32 {
     let height = height_of(cells);
     if height <= HEIGHT / 3.0 {

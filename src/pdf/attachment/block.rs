@@ -3,7 +3,7 @@
 /// A piece of an attached document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Block {
-    /// A heading of a level from 1.
+    /// A heading: its level, which starts at 1, and its text.
     Heading(u8, String),
     /// A paragraph with its line breaks.
     Paragraph(String),
@@ -13,9 +13,9 @@ pub(super) enum Block {
     Items(Vec<String>),
     /// A table. Its head may be empty.
     Table { head: Vec<String>, rows: Vec<Vec<String>> },
-    /// Names and values.
+    /// Names and values, such as the facts in a document's header. They become a table without a head.
     Fields(Vec<(String, String)>),
-    /// A remark by the program.
+    /// A remark that this program adds to the document.
     Note(String),
     /// A file inside of the document, such as a picture.
     Media(Media),
@@ -34,7 +34,7 @@ pub(super) struct Media {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
-    /// The document contains only an address.
+    /// The document contains only the address of the file.
     Elsewhere(String),
     /// The content is in the document, but cannot be decoded. The value is its text.
     Undecodable(String),
@@ -100,7 +100,7 @@ impl Blocks {
         self.0.push(Block::Note(text.to_owned()));
     }
 
-    /// Appends all blocks of another document.
+    /// Appends all blocks of `other`.
     pub(super) fn append(&mut self, other: Self) {
         self.0.extend(other.0);
     }

@@ -1,6 +1,6 @@
 //! Reads C-CDA documents (releases 1.1, 2.0 and 2.1): the facts in the header, then each section with its title, its
-//! narrative and its pictures (`observationMedia`). A document may wrap a file instead (`nonXMLBody`). The file is then
-//! extracted and shown by its own kind.
+//! narrative and its pictures (`observationMedia`). In place of sections, a document may contain a file (`nonXMLBody`).
+//! The file is then extracted and shown like an attachment of its type.
 
 use base64::Engine;
 use base64::engine::DecodePaddingMode;
@@ -95,12 +95,13 @@ struct Cda {
     head: Head,
     /// The number of open sections.
     sections: usize,
-    /// The text read so far of the current element, if its text is needed.
+    /// The text that is being collected: of an element for which `wants_text` is true, the display name of a section's
+    /// code, or all text of XML that is not a C-CDA.
     text: String,
     narrative: Option<Narrative>,
     /// For each open section, whether its title was written.
     titled: Vec<bool>,
-    /// The number of bytes that may still be used for table cells that spans add.
+    /// The number of bytes that may still be used for the table cells that a `rowspan` or `colspan` adds.
     room: usize,
     /// The file that a `nonXMLBody` wraps.
     file: Option<File>,
@@ -139,7 +140,7 @@ struct Medium {
 /// An element whose content is a file, or the address of a file.
 #[derive(Default)]
 struct File {
-    /// The depth of the element while it is open, then 0.
+    /// The depth of the element while it is open. 0 after its end, so that no more text is added to the file.
     depth: usize,
     content_type: Option<String>,
     base64: bool,
@@ -157,8 +158,8 @@ impl File {
         }
     }
 
-    /// Returns the content. Sources often do not declare base64. So content with a media type other than text is
-    /// decoded if it is valid base64.
+    /// Returns the content, or only the address if there is no text. Sources often do not declare base64. So content
+    /// with a media type other than text is decoded if it is valid base64.
     fn content(self) -> Content {
         if self.text.trim().is_empty() {
             return self.address.map_or(Content::Bytes(Vec::new()), Content::Elsewhere);
@@ -269,7 +270,7 @@ impl Cda {
         });
     }
 
-    /// Adds a fact of the header that is in an attribute.
+    /// Adds the date of the document or the patient's date of birth. Both are in the attribute `value`.
     fn fact(&mut self, start: &BytesStart<'_>) {
         let Some(value) = attribute(start, "value") else { return };
         if self.path == ["ClinicalDocument", "effectiveTime"] {
@@ -300,7 +301,8 @@ impl Cda {
         self.path.pop();
     }
 
-    /// Uses the text of the element that just ended.
+    /// Stores the text of the element that just ended as a title or as a fact of the header. Does nothing if the text
+    /// of this element is not needed.
     fn collected(&mut self) {
         if !self.wants_text() {
             return;
@@ -319,7 +321,7 @@ impl Cda {
         }
     }
 
-    /// Whether the text of the innermost element is needed, including its children's.
+    /// Whether the text of the innermost open element is needed, together with the text of its children.
     fn wants_text(&self) -> bool {
         self.path == ["ClinicalDocument", "title"]
             || self.ends_with(&["section", "title"])
@@ -538,7 +540,7 @@ mod tests {
         );
     }
 
-    /// Regression: of a picture in a section, only "[picture MM1]" was shown.
+    /// Regression: in place of a picture in a section, the document showed only "[picture MM1]".
     #[test]
     fn pictures_of_a_section_stand_below_its_narrative() {
         let medium = |name: &str, value: &str| format!("<observationMedia ID=\"{name}\">{value}</observationMedia>");

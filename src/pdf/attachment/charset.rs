@@ -1,5 +1,5 @@
 //! Decodes bytes to text. The encoding comes from a byte order mark, or else from the declared charset. Without these,
-//! text that begins with `<` in UTF-16 is UTF-16, valid UTF-8 is UTF-8, and all other text is Windows-1252.
+//! bytes are UTF-16 if they begin with `<` in UTF-16, UTF-8 if they are valid UTF-8, and Windows-1252 otherwise.
 
 use std::borrow::Cow;
 
@@ -58,8 +58,8 @@ pub(super) fn declared_inside(bytes: &[u8]) -> Option<String> {
     let rest = head[place..].trim_start_matches(['"', '\'', ' ']);
     let end = rest.find(['"', '\'', ' ', ';', '>', '/', '?']).unwrap_or(rest.len());
     let label = &rest[..end];
-    // The declaration was readable as ASCII, so the document cannot be UTF-16. Ignore a label that names such an
-    // encoding.
+    // The declaration was readable as ASCII, so the document cannot be UTF-16. Ignore a label that names an encoding
+    // which is not compatible with ASCII.
     let usable = Encoding::for_label(label.as_bytes()).is_some_and(Encoding::is_ascii_compatible);
     usable.then(|| label.to_owned())
 }

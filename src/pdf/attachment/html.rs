@@ -53,9 +53,9 @@ impl Default for State {
 struct Table {
     grid: Grid,
     in_row: bool,
-    /// The span of the open cell.
+    /// The span of the open cell. `None` if no cell is open.
     cell: Option<Span>,
-    /// The text of the cell around this table.
+    /// The text so far of the cell that contains this table. Empty if the table is in no cell.
     around: String,
 }
 
@@ -69,7 +69,7 @@ struct State {
     lists: Vec<bool>,
     /// The open tables.
     tables: Vec<Table>,
-    /// The number of open tables beyond [`MAX_TABLES`].
+    /// The number of open tables that are nested more deeply than [`MAX_TABLES`].
     deeper: usize,
     /// The remaining bytes for cells that a `rowspan` or `colspan` adds.
     room: usize,
@@ -234,7 +234,8 @@ impl State {
         }
         self.flush();
         if let Some(table) = self.tables.last_mut() {
-            // If the table is inside a cell, text between its rows, such as a caption, belongs to that cell.
+            // Text before this row, such as a caption, is in no cell of this table. If the table itself is inside a
+            // cell, the text becomes a part of that cell.
             table.around.push_str(&std::mem::take(&mut self.text));
             table.in_row = true;
         }
@@ -326,7 +327,7 @@ impl State {
 
     fn flush(&mut self) {
         if self.in_cell() {
-            // Blocks inside a cell stay in the cell.
+            // Inside a cell, a block does not become a block of the document. It only ends the line of the cell's text.
             if !self.text.is_empty() && !self.text.ends_with('\n') {
                 self.text.push('\n');
             }
@@ -458,7 +459,7 @@ mod tests {
             read(&format!("<table><tr><td>before{inner}after</td></tr></table>end")),
             [paragraph("before\nx\t\ty\nz\nafter"), paragraph("end")]
         );
-        // If the row has other cells, the rows of the inner table become one line, and its tabs become spaces.
+        // If the outer row has other cells, the rows of the inner table become one line, and its tabs become spaces.
         assert_eq!(
             read(&format!("<table><tr><td>a<td>before{inner}<td>b</table>")),
             [paragraph("a\tbefore x  y z\tb")]

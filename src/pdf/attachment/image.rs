@@ -11,8 +11,8 @@ use super::kind::Kind;
 /// The maximum number of pixels of a picture that is decoded. A decoded pixel takes up to four bytes.
 const MAX_PIXELS: u64 = 12_000_000;
 
-/// Reads a picture for the writer. Returns it with the number of pixels that the writer must decode. `room` is the
-/// maximum of this number. The error says why the picture cannot be used.
+/// Reads a picture for the writer. Returns it with the number of pixels that the writer must decode. If this number is
+/// more than `room`, the picture is refused. The error says why the picture cannot be used.
 pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
     catch_unwind(AssertUnwindSafe(|| decoded(kind, bytes, room))).unwrap_or(Err(DAMAGED))
 }
@@ -97,7 +97,8 @@ fn is_written(image: &Image) -> bool {
 mod tests {
     use super::*;
 
-    /// Regression: all pictures are decoded at the end, and many small files with large pictures used up the memory.
+    /// Regression: the pixels of all pictures together had no limit. The writer decodes all pictures at the end, so
+    /// many small files with large pictures used up the memory.
     #[test]
     fn pictures_take_room_by_their_pixels() {
         let mut file = Vec::new();

@@ -25,9 +25,9 @@ struct Table {
     head: Vec<String>,
     rows: Vec<Vec<String>>,
     grid: Grid,
-    /// The span of the open cell.
+    /// The span of the open cell. `None` if no cell is open.
     span: Option<Span>,
-    /// The text of the cell around this table.
+    /// The text so far of the cell that contains this table. Empty if the table is in no cell.
     around: String,
     /// Whether the current row has a data cell. If the first row of a table has none, it is the head of the table.
     has_data: bool,
@@ -118,7 +118,7 @@ impl Narrative {
         push_collapsed(&mut self.text, text);
     }
 
-    /// Appends the blocks to a document. Returns what remains of `room`.
+    /// Appends the narrative's blocks to `blocks`. Returns what remains of `room`.
     pub(super) fn finish(mut self, blocks: &mut Blocks) -> usize {
         while !self.tables.is_empty() {
             self.table();
@@ -157,7 +157,7 @@ impl Narrative {
     }
 
     fn row(&mut self) {
-        // Text between rows belongs to no cell, so it gets a cell of its own.
+        // Text between rows, or after the last cell of a row, belongs to no cell. It gets a cell of its own.
         if !self.text.trim().is_empty() {
             self.cell(true);
         }

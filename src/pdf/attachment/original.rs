@@ -7,7 +7,7 @@ use krilla::Document as Writer;
 use krilla::pdf::{Pdf, PdfDocument};
 use lopdf::{DecompressError, Document, Error, LoadOptions};
 
-/// The maximum unpacked size of one compressed object table.
+/// The maximum unpacked size of one object stream or cross-reference stream, in bytes.
 const MAX_UNPACKED: usize = 64 << 20;
 
 /// Reads a PDF whose pages can be appended, and repairs a damaged one. The error says why it cannot be read.

@@ -10,7 +10,7 @@ use super::charset::decode_code_page;
 /// The maximum depth of groups. A deeper group is read as part of the group around it.
 const MAX_DEPTH: usize = 512;
 
-/// Groups that begin with these words contain no text of the document.
+/// The first control words of groups that contain no text of the document. These groups are hidden.
 const HIDDEN: &[&str] = &[
     "fonttbl",
     "colortbl",
@@ -73,7 +73,8 @@ struct State {
     /// Whether this group is the font table.
     fonts: bool,
     font: i32,
-    /// The number of fallback characters after a `\u`. `None` means one.
+    /// The number of fallback characters after a `\u`, for readers without Unicode. A reader of `\u` skips them. `None`
+    /// means one.
     fallback: Option<usize>,
     /// Whether `\*` was read, but not yet the control word after it.
     optional: bool,
@@ -84,12 +85,12 @@ struct Reader<'a> {
     at: usize,
     /// The document's code page.
     page: u16,
-    /// Code pages of fonts.
+    /// The code pages of fonts, by the number of the font.
     fonts: HashMap<i32, u16>,
     default_font: i32,
     state: State,
     saved: Vec<State>,
-    /// The number of open groups beyond the maximum depth.
+    /// The number of open groups that are nested more deeply than `MAX_DEPTH`.
     deeper: usize,
     /// Bytes in the current code page that are not decoded yet.
     pending: Vec<u8>,
@@ -151,7 +152,7 @@ impl Reader<'_> {
         while self.input.get(self.at).is_some_and(u8::is_ascii_alphabetic) && self.at - start < 32 {
             self.at += 1;
         }
-        // The letters are ASCII, so this loses nothing.
+        // The word has only ASCII letters, so the conversion changes nothing.
         let word = String::from_utf8_lossy(&self.input[start..self.at]).into_owned();
         let number = self.number();
         if self.input.get(self.at) == Some(&b' ') {
@@ -244,8 +245,8 @@ impl Reader<'_> {
             }
             "upr" | "ud" | "shppict" | "nonshppict" | "shptxt" | "shp" | "shpinst" | "footnote" | "fldrslt" => {
                 // The group of `\ud` repeats in Unicode the text of the group before it. So `\ud` counts as an unknown
-                // word, and its group is skipped. The other words need nothing: pictures in their groups are hidden by
-                // `\pict`.
+                // word, and its group is skipped. The other words are known, so their groups are read. Pictures in
+                // these groups are hidden by `\pict`.
                 return word != "ud";
             }
             _ => return false,

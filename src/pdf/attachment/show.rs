@@ -30,14 +30,15 @@ pub enum Outcome {
     Shown,
     /// The document includes the pages of the attachment, or of files inside of it.
     Appended {
-        /// The number of pages.
+        /// The number of inserted pages.
         pages: usize,
     },
     /// The document shows the contents of the attachment, but a placeholder replaces a file inside of it.
     Partial {
-        /// The number of pages of the other files inside of the attachment.
+        /// The number of inserted pages. They are the pages of other files inside of the attachment.
         pages: usize,
-        /// Why the file is not shown.
+        /// Why the file inside of the attachment is not shown. If several files are not shown, the reason for the first
+        /// one.
         reason: String,
     },
     /// A placeholder replaces the attachment, because documents of its type are not shown.
@@ -310,7 +311,7 @@ impl Document {
     fn attached_table(&mut self, head: &[String], rows: &[Vec<String>]) {
         let widest = rows.iter().map(Vec::len).chain([head.len()]).max().unwrap_or(0);
         if widest > 12 {
-            // So many columns would be too narrow to read, so each row becomes a line.
+            // More than 12 columns would be too narrow to read, so each row becomes a line.
             for row in std::iter::once(head).chain(rows.iter().map(Vec::as_slice)) {
                 if self.is_stopped() {
                     return;

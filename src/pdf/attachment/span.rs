@@ -13,7 +13,7 @@ const MAX_ROWS: usize = 65_534;
 const MAX_COVERS: usize = 64;
 /// The maximum number of bytes of a text that is repeated in the rows below its cell. A longer text is not repeated.
 const MAX_REPEATED: usize = 200;
-/// The number of bytes that each added cell uses from the allowance, in addition to its text.
+/// The number of bytes that each added cell takes from the allowance, in addition to the bytes of its text.
 const CELL: usize = 24;
 /// The maximum number of bytes of all cells that spans add to a document's tables.
 pub(super) const ALLOWANCE: usize = 1 << 20;
@@ -29,8 +29,8 @@ impl Span {
     /// A cell of one row and one column.
     pub(super) const ONE: Self = Self { rows: 1, columns: 1 };
 
-    /// Reads the span in the attributes of a cell. A wrong value counts as 1. A `rowspan` of 0 means all rows of the
-    /// group.
+    /// Reads the span in the attributes of a cell. A missing or invalid value counts as 1. A `rowspan` of 0 means all
+    /// rows of the group.
     pub(super) fn new(rows: Option<&str>, columns: Option<&str>) -> Self {
         let number = |text: Option<&str>, max: usize| {
             let digits = text.map(str::trim).filter(|text| !text.is_empty())?;
