@@ -72,8 +72,8 @@ fn without_keys(line: &str) -> Cow<'_, str> {
     let Some((plan, rest)) = line.split_once(FILTER).filter(|_| is_sort(line)) else {
         return Cow::Borrowed(line);
     };
-    // Keys may contain any text, even the text that begins the metrics. Metrics never contain this text, so they begin
-    // at its last occurrence.
+    // Keys may contain any text, even `METRICS`. The metrics never contain `METRICS`, so they begin after its last
+    // occurrence.
     match rest.rsplit_once(METRICS) {
         Some((_, metrics)) => Cow::Owned(format!("{plan}, metrics=[{metrics}")),
         None => Cow::Owned(format!("{plan}\n")),

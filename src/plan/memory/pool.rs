@@ -1,4 +1,5 @@
-//! The memory that the operators of all plans share, and the limit of the files to which sorts spill.
+//! The memory that the operators of all plans share, and the limit of the files to which sorts spill. SQL sessions have
+//! pools of their own.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};

@@ -17,8 +17,8 @@ use datafusion::execution::memory_pool::{
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
-/// While sorts spill early, all sorts together reserve about `1 / PARTS` of the memory. Each sort may exceed its share
-/// with its first batch.
+/// While sorts spill early, all sorts together reserve about `1 / PARTS` of the memory. The other memory is for their
+/// merges. Each sort may exceed its share with its first batch.
 const PARTS: usize = 4;
 /// The beginning of a sort's name as a memory consumer. DataFusion registers the merge of a sort under another name.
 const SORT: &str = "ExternalSorter[";
@@ -45,7 +45,7 @@ impl SortPool {
         }
     }
 
-    /// Returns the number of bytes that each sort may reserve.
+    /// Returns the number of bytes that each sort may reserve while sorts spill early.
     fn share(&self) -> usize {
         self.max_bytes / PARTS / self.sorts.load(Ordering::Relaxed).max(1)
     }

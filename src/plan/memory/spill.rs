@@ -17,8 +17,8 @@ use futures::Stream;
 
 use crate::lake::scratch::Parts;
 
-/// The minimum number of bytes that a writer collects before it encrypts and writes them as one portion. Only a flush
-/// and the end write smaller portions. A reader reads one portion at a time.
+/// The minimum number of bytes that a writer collects before it encrypts and writes them as one portion (`run`). Only a
+/// flush and the end of the file write smaller portions. A reader reads one portion at a time.
 const RUN: usize = 256 << 10;
 
 /// Lets plans spill into files in a folder. All files that exist at one time hold at most `max_bytes` bytes.

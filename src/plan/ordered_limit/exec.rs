@@ -1,8 +1,7 @@
 //! An operator that takes rows in the table's own order. The partitions of its input are consecutive parts of the
 //! table. They run one by one, or several of them run ahead on other threads, until there are enough rows.
 //!
-//! So a page costs the same wherever it is in the table. Rows after the end of the page are read only by partitions
-//! that ran ahead.
+//! So the rows after the end of a page cost nothing, unless a partition that ran ahead has read them.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -19,8 +19,8 @@ pub trait Link: Any + fmt::Debug + Send + Sync {
     fn condition(&self, ids: &[Arc<IdSet>]) -> Result<Arc<dyn Predicate>>;
 }
 
-/// A condition on ids. It becomes part of a plan before the ids are known. When a scan begins to read, it asks for the
-/// necessary condition. By then the semi-join has set the ids.
+/// A condition that compares rows with ids. It becomes part of a plan before the ids are known. The semi-join sets the
+/// ids before it starts the scan. The scan asks for the necessary condition only when it begins to read.
 #[derive(Debug)]
 pub struct DynamicFilter {
     label: Arc<str>,
@@ -31,7 +31,7 @@ pub struct DynamicFilter {
 }
 
 impl DynamicFilter {
-    /// Creates a condition without ids. It reads at most `leaves`.
+    /// Creates a condition without ids. `leaves` are all leaves that it may read.
     pub fn new(label: Arc<str>, leaves: LeafSet, link: Box<dyn Link>) -> DynamicFilter {
         DynamicFilter {
             label,

@@ -16,8 +16,8 @@ use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use super::exec::{On, SemiJoinExec};
 use super::ids::{self, IdsExec};
 
-/// A leaf node for a plan that collects ids. The plan is already physical, because its scan was planned earlier. At
-/// that time, even earlier plans had run, and their results are part of the scan.
+/// A leaf node for a plan that collects ids. The plan is already physical, because its scan may contain the results of
+/// other plans. The scan was planned after these plans had run.
 #[derive(Clone, Debug)]
 pub struct Ids {
     exec: Arc<IdsExec>,

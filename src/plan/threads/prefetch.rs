@@ -29,7 +29,7 @@ pub struct Pace {
     /// the first part to its end and wants more.
     pub first_here: bool,
     /// Whether parts may block. If so, they run on separate blocking threads. If not, parts are asynchronous tasks that
-    /// yield to others now and then.
+    /// yield to other tasks now and then.
     pub blocking: bool,
 }
 
@@ -151,8 +151,8 @@ async fn work<T: Send, E: Send>(source: Shared<T, E>) {
 /// if there are no more parts, or if the consumer has stopped.
 async fn next_part<T, E>(source: &Shared<T, E>) -> Option<(Part<T, E>, Sender<Message<T, E>>)> {
     let mut source = source.lock().await;
-    // The source is put back only at the end. If this thread panics before that, the other threads find no source and
-    // stop. If they continued, the part of this thread would be missing in the results.
+    // `source` gets its value back only at the end of this function. If this thread panics before that, the other
+    // threads find no source and stop. If they continued, the part of this thread would be missing in the results.
     let mut open = source.take()?;
     let part = open.parts.next()?;
     let (results, taken) = channel(WAITING);
@@ -168,8 +168,8 @@ impl<T, E: From<Died>> Running<T, E> {
                 Some(current) => current,
                 None => match ready!(self.queue.poll_recv(context)) {
                     Some(next) => self.current.insert(next),
-                    // All parts have been received. But a thread may have panicked between two parts, so the threads
-                    // are joined to find out.
+                    // All parts have been received. But a thread may have panicked before it sent its next part. Join
+                    // the threads to find out.
                     None => match ready!(self.workers.poll_join_next(context)) {
                         Some(Ok(())) => continue,
                         Some(Err(_)) => return Poll::Ready(Some(Err(Died.into()))),
