@@ -71,8 +71,9 @@ impl Columns {
         let one = |found: Option<usize>| (Vec::from_iter(found), " ");
         let marketing = any(&["ORGANIZATION MARKETING NAME"]);
         let plain = any(&["ORGANIZATION NAME"]);
-        // The heading ORGANIZATION NAME has two meanings. Beside ORGANIZATION MARKETING NAME, and in the service areas,
-        // it is the legal name. In the Landscape of earlier years, it is the name that members know.
+        // The heading ORGANIZATION NAME has two meanings. It is the legal name if the file also has ORGANIZATION
+        // MARKETING NAME, and in the file of service areas. In the Landscape of earlier years, it is the name that
+        // members know.
         let is_legal = marketing.is_some() || publication == Publication::ServiceArea;
         let (organization, legal) = if is_legal {
             (marketing, any(&["LEGAL ENTITY NAME", "CONTRACT NAME"]).or(plain))

@@ -6,7 +6,7 @@ use crate::published::PublishedError;
 /// Why files of plans are refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PlansError {
-    /// A file, or a table beside the lake, cannot be found or read.
+    /// A file, or a table beside the lake, was refused. The inner error gives the reason.
     #[error(transparent)]
     Published(#[from] PublishedError),
     /// The year of the plans is unknown: neither the file nor its name states it.
@@ -55,7 +55,7 @@ pub enum PlansError {
 }
 
 impl PlansError {
-    /// Whether the given files are the cause, and not the stored tables or another process.
+    /// Whether the given files are the cause. False if the stored tables or another process are the cause.
     pub fn is_of_input(&self) -> bool {
         match self {
             PlansError::Published(error) => error.is_of_input(),

@@ -49,7 +49,7 @@ pub struct List {
     pub tables: Vec<TableEntry>,
 }
 
-/// A table of the list. Its file is read when it is first used.
+/// A table of the list. Its file is read when the table is first used.
 #[derive(Debug)]
 pub(super) struct Stored {
     folder: TableFolder,

@@ -31,8 +31,8 @@ pub struct Loaded {
     pub tables: Vec<LoadedTable>,
 }
 
-/// Reads files, folders and archives. `year` applies to rows that have no year. It takes precedence over a year in the
-/// file's name or title. If `year` is given, a row with another year is an error.
+/// Reads files, folders and archives. A row without a year gets `year`. If `year` is `None`, the row gets the year in
+/// the file's name, or else the year in the file's title. If `year` is given, a row with another year is an error.
 pub fn load(paths: &[PathBuf], year: Option<i32>) -> Result<Loaded, PlansError> {
     let parts: Vec<Part<Layout>> = published::find(paths, recognise, LOOKED_FOR)?
         .into_iter()
@@ -182,7 +182,8 @@ impl Row {
         };
         let (row, is_new) = builder.row(&self.contract, &self.plan, &self.segment).map_err(full)?;
         if is_new {
-            // All rows of a plan have the same facts. Only the county differs.
+            // All rows of a plan have the same facts, and only the county differs. So take the facts from the first
+            // row.
             for number in 0..FIELDS.len() {
                 let text = columns.field(table, number);
                 let text = match number {

@@ -25,7 +25,7 @@ pub enum Publication {
     ServiceArea,
 }
 
-/// What is recognized in a file.
+/// What a file contains. Its header shows this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// A publication that is loaded.
@@ -124,7 +124,7 @@ pub(super) fn heading(name: &str) -> String {
         .filter(|word| !word.is_empty())
         .collect();
     let joined = words.join(" ");
-    // The number in `STREET ADDRESS 2` is not the number of a footnote.
+    // The number in `STREET ADDRESS 2` is not the number of a footnote, so keep it.
     if joined.contains("STREET") {
         return joined;
     }

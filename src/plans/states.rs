@@ -77,7 +77,8 @@ pub(super) fn name(code: &str) -> Option<&'static str> {
     STATES.iter().find(|state| state.0 == code).map(|state| state.1)
 }
 
-/// Whether a state has no more than this number of counties. False if its number of counties is unknown.
+/// Whether a state has at most `counties` counties, so that this many counties are the whole state. False if the
+/// state's number of counties is unknown.
 pub(super) fn is_all(code: &str, counties: usize) -> bool {
     let known = STATES.iter().find(|state| state.0 == code);
     known.is_some_and(|state| state.2 > 0 && counties >= state.2)

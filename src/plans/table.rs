@@ -49,7 +49,7 @@ pub(super) struct Table {
     rows: Vec<Row>,
 }
 
-/// A row with its table.
+/// A row, with the table that has the row's texts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held<'t> {
     table: &'t Table,
@@ -106,7 +106,7 @@ impl Table {
         self.rows[start..end].iter().map(|row| Held { table: self, row })
     }
 
-    /// Returns how many rows of this table `other` does not have.
+    /// Returns how many rows of this table `other` does not have. Two rows are the same if their ids are equal.
     pub(super) fn lost_in(&self, other: &Table) -> usize {
         let mut others = other.rows.iter().map(|row| other.id(row)).peekable();
         let mut lost = 0;

@@ -90,8 +90,8 @@ fn fits(row: Held<'_>, plan: Option<&str>, segment: Option<&str>) -> bool {
     of_plan && of_segment
 }
 
-/// The facts that were collected so far. If several tables have a fact, the first of these tables wins. So the tables
-/// with the most specific facts come first.
+/// The facts that were collected so far. If several tables have a fact, the first of these tables wins. So `find` takes
+/// the tables in the order of `Publication`, in which those with the most specific facts come first.
 #[derive(Default)]
 struct Gathered<'t> {
     found: bool,
