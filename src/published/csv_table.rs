@@ -9,8 +9,8 @@ use csv::ByteRecord;
 use super::error::PublishedError;
 use super::lines::decode;
 
-/// The maximum length of a record in bytes. After an unclosed quotation mark, the rest of the file would be one
-/// record.
+/// The maximum length of a record in bytes. It stops the reader after an unclosed quotation mark, because the rest of
+/// the file would be one record.
 const MAX_RECORD: u64 = 16 << 20;
 
 /// The rows of a CSV file after its header.
@@ -103,7 +103,7 @@ impl<'r> CsvTable<'r> {
     }
 
     /// Goes to the next row that has text after its first column. Skips other rows, which are empty or footnotes.
-    /// Returns false at the end.
+    /// Returns false at the end. Fails if the row has fewer columns than the header.
     pub(crate) fn advance_beyond_notes(&mut self) -> Result<bool, PublishedError> {
         loop {
             if !self.read()? {
@@ -167,8 +167,8 @@ fn names(record: &ByteRecord) -> Vec<String> {
     names.collect()
 }
 
-/// A reader that removes carriage returns. Otherwise the CSV reader would count a line only when it reads the next one.
-/// The reader fails at `limit`, which moves forward with each record.
+/// A reader that removes carriage returns. With them, the CSV reader would count a line only when it reads the next
+/// line. The reader returns an error at `limit`, which moves forward with each record.
 struct Bounded<'r> {
     inner: &'r mut dyn BufRead,
     read: u64,

@@ -14,10 +14,10 @@ pub enum PublishedError {
         /// The system's error.
         source: io::Error,
     },
-    /// The file is of none of the publications that are looked for.
+    /// A file is none of the publications that are looked for, or a folder or an archive contains none of them.
     #[error("{name}: not recognised; looked for {looked_for}")]
     Unrecognised {
-        /// The path of the file, or of the file in an archive.
+        /// The path of the file, folder or archive that was given.
         name: String,
         /// The publications that are looked for.
         looked_for: &'static str,

@@ -72,7 +72,7 @@ impl TableFolder {
         &self.path
     }
 
-    /// Returns the stamp of the current list. `None` if there is none.
+    /// Returns the stamp of the current list. `None` if there is no list.
     pub(super) fn stamp(&self) -> Option<Stamp> {
         let metadata = fs::metadata(self.path.join(LIST)).ok()?;
         Some(Stamp {
@@ -82,7 +82,7 @@ impl TableFolder {
         })
     }
 
-    /// Reads the list, which must have this layout version. `None` if there is none.
+    /// Reads the list. It must have the layout version `known`. `None` if there is no list.
     pub(crate) fn list<L: DeserializeOwned>(&self, known: u32) -> Result<Option<L>, PublishedError> {
         let path = self.path.join(LIST);
         let text = match fs::read(&path) {
@@ -203,13 +203,14 @@ impl Locked<'_> {
     }
 }
 
-/// Whether a table that lacks much of the stored one may replace it.
+/// Whether a table may replace the stored table although it lacks more than a tenth of the stored rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shrink {
-    /// The smaller table may not replace the stored one, because the given file may be cut off.
+    /// A table that lacks many of the stored rows may not replace the stored table, because the given file may be cut
+    /// off.
     #[default]
     Refused,
-    /// The smaller table may replace the stored one.
+    /// A table that lacks many of the stored rows may replace the stored table.
     Taken,
 }
 

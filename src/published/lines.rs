@@ -78,9 +78,10 @@ fn trim_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Decodes UTF-8. Bytes that are not UTF-8 are decoded as Windows-1252.
+/// Decodes UTF-8. If any of the bytes are not UTF-8, decodes all bytes as Windows-1252.
 pub(crate) fn decode(bytes: &[u8]) -> Cow<'_, str> {
-    // The characters of the bytes 0x80 to 0x9F in Windows-1252. Five of these bytes have none.
+    // The characters of the bytes 0x80 to 0x9F in Windows-1252. Five of these bytes have no character and become
+    // U+FFFD.
     const HIGH: [char; 32] = [
         '€', '\u{fffd}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{fffd}', 'Ž', '\u{fffd}',
         '\u{fffd}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{fffd}', 'ž', 'Ÿ',

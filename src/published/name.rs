@@ -34,6 +34,7 @@ fn by_name(name: &str, of: impl Fn(&str) -> Option<String>) -> Option<String> {
         file.split(|c: char| !c.is_ascii_digit()).find_map(&of)
     };
     // In `name`, the file comes last. Before it come the archive, and the archive inside that archive if there is one.
+    // So look in the file's own name first.
     name.rsplit(": ").find_map(of_path)
 }
 

@@ -46,7 +46,7 @@ struct Archive {
     _temporary: Option<TempPath>,
 }
 
-/// Finds the files of known layouts, for each of the paths. Fails if a path is a file of another layout, or a folder
+/// Returns a list for each path: the files of known layouts. Fails if a path is a file of another layout, or a folder
 /// or archive without any file of a known layout.
 pub(crate) fn find<L>(
     paths: &[PathBuf],

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The time after a failed attempt before the next attempt.
+/// The minimum time between a failed attempt and the next attempt.
 pub(super) const PAUSE: Duration = Duration::from_secs(30);
 
 /// A value that is read at its first use.
@@ -86,8 +86,8 @@ impl<T> ReadOnce<T> {
 mod tests {
     use super::*;
 
-    /// Regression: after one failed attempt, the table was missing until the process ended. But reading can fail for a
-    /// short time only, because files or memory run short.
+    /// Regression: after one failed attempt, the table was missing until the process ended. But reading may fail only
+    /// for a short time, for example because too many files are open.
     #[test]
     fn what_failed_is_tried_again_after_a_pause() {
         let (once, now) = (ReadOnce::default(), Instant::now());

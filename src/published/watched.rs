@@ -11,7 +11,7 @@ use super::read_once::PAUSE;
 /// The minimum time between two checks.
 const REFRESH: Duration = Duration::from_secs(1);
 
-/// Computes the value of a folder from the folder and the former value.
+/// Computes a value from a folder. The second argument is the former value. It is `None` at the first time.
 type Read<T, E> = Box<dyn Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync>;
 
 /// A value that is computed from a folder of tables. When another process has changed the folder, a thread computes
@@ -49,7 +49,8 @@ impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
         folder: TableFolder,
         read: impl Fn(&TableFolder, Option<&T>) -> Result<T, E> + Send + Sync + 'static,
     ) -> Result<Watched<T, E>, E> {
-        // Read the stamp first. If the list changes in between, its stamp differs, and the next check notices that.
+        // Read the stamp before the folder. If the list changes between these two steps, its stamp differs, and the
+        // next check notices that.
         let stamp = folder.stamp();
         let current = read(&folder, None)?;
         Ok(Watched(Arc::new(Shared {
@@ -78,15 +79,15 @@ impl<T: Send + Sync + 'static, E: Display + 'static> Watched<T, E> {
         self.held()
     }
 
-    /// Returns the current value without a check.
+    /// Returns the current value. Does not check whether the list has changed.
     pub(crate) fn held(&self) -> Arc<T> {
         self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl<T, E: Display> Shared<T, E> {
-    /// Whether the folder must be read again: the list has changed, or the last attempt failed a while ago. Checks at
-    /// most once a second.
+    /// Whether the folder must be read again: the list has changed, or the last attempt failed at least `PAUSE` ago.
+    /// Returns false if the last check was less than `REFRESH` ago.
     fn is_due(&self, now: Instant) -> bool {
         let Ok(mut seen) = self.seen.try_lock() else {
             return false;
