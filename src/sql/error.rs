@@ -90,8 +90,8 @@ impl SqlError {
     }
 }
 
-/// Unwraps an error that DataFusion shares between partitions, and the context that it adds. A shared error that
-/// another partition still holds stays as it is.
+/// Removes DataFusion's wrappers from an error: `Context`, and `Shared`, in which DataFusion hands one error to several
+/// partitions. If another partition still holds the shared error, it cannot be unwrapped and is returned as it is.
 fn unshared(error: DataFusionError) -> DataFusionError {
     match error {
         DataFusionError::Shared(shared) => match std::sync::Arc::try_unwrap(shared) {

@@ -87,7 +87,7 @@ fn name_of(is_list: bool) -> &'static str {
     NAMES[usize::from(is_list)]
 }
 
-/// The function as a statement calls it. It cannot run; `rewrite` replaces it.
+/// The function as a statement calls it. It cannot run; `rewrite` replaces it by an `OverColumns`.
 #[derive(Debug)]
 pub(super) struct Called {
     pub(super) is_list: bool,
@@ -259,7 +259,7 @@ impl OverColumns {
         self.type_id
     }
 
-    /// Sets the place of an error to the name of this call, so that the message tells which call of the statement
+    /// Sets the field `at` of an error to the name of this call, so that the message tells which call of the statement
     /// failed.
     fn named(&self, mut error: RunError) -> RunError {
         let of_column = match &mut error {

@@ -24,7 +24,8 @@ struct Level {
     /// Whether the list of a FROM is being read, so that a comma is followed by a table.
     lists_tables: bool,
     is_case: bool,
-    /// The number of tables before this bracket, if the bracket holds the query of a common table expression.
+    /// The number of tables that were counted before this bracket. `None` unless the bracket holds the query of a
+    /// common table expression.
     query_since: Option<usize>,
     /// Whether the next word is the name of a table.
     expects_table: bool,

@@ -23,8 +23,8 @@ pub struct Query {
     pub(super) context: Arc<TaskContext>,
     /// `None` if rows are wanted, `Some(false)` for the plan, `Some(true)` for the plan with the metrics of a run.
     pub(super) shows: Option<bool>,
-    /// Keeps the watch alive, which the scans hold weakly. While the watch exists, the scans record why they skip row
-    /// groups. `None` unless the plan with metrics is wanted.
+    /// The scans hold the watch only weakly, so this field keeps it alive. While the watch exists, the scans record in
+    /// it why they skip row groups. `None` unless the plan with metrics is wanted.
     pub(super) _watch: Option<Arc<Watch>>,
 }
 

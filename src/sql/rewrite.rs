@@ -25,7 +25,7 @@ use crate::fhir::storage::{EVERYTHING, LeafSet};
 use crate::lake::scan::{ScanRequest, ScopedTable, Watch, expression_over, is_predicate};
 use crate::views::ViewTable;
 
-/// A column that has a value in every stored row.
+/// A column that has a value in every stored row. If it is null, an outer join has added the row.
 const ID: &str = "id";
 
 /// What a statement reads, by the resource type of the table.
@@ -283,8 +283,8 @@ fn narrow(node: LogicalPlan, asked: &Asked, watch: Option<&Arc<Watch>>) -> Resul
     Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
 }
 
-/// Returns a provider of the rows of a table with the needed leaves. The table's files stay open until the provider is
-/// dropped, so a file that is removed in the meantime can still be read.
+/// Returns a provider of the rows of a table with the needed leaves. The provider keeps the table's files open on disk
+/// until it is dropped. So it can read a file even if the file is removed in the meantime.
 fn lake_provider(table: &ScopedTable, wanted: OfTable) -> Result<Arc<dyn TableProvider>> {
     let table = table.held(None)?;
     Ok(table.provider(ScanRequest {

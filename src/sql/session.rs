@@ -113,7 +113,8 @@ impl Session {
         self.plan(Wanted::parse(statement)?, None).await
     }
 
-    /// Returns an error about the first table of a statement that does not exist. `None` if all tables exist.
+    /// If a statement names tables that do not exist, returns an error about the first of them. Returns `None` if all
+    /// tables exist.
     fn absent(&self, statement: &Statement) -> Option<SqlError> {
         let named = self.context.state().resolve_table_references(statement).ok()?;
         let of_lake = named

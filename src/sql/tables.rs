@@ -35,7 +35,7 @@ pub(super) const SCHEMA: &str = "lake";
 /// The name of the only catalog.
 pub(super) const CATALOG: &str = "tabularium";
 
-/// The table of a resource type, for planning. It cannot be scanned.
+/// The table of a resource type, for planning. It cannot be scanned, so `rewrite` replaces it by a provider that can.
 #[derive(Debug)]
 pub(super) struct RowTable {
     pub(super) table: ScopedTable,
@@ -114,8 +114,8 @@ impl Tables {
         facts().lookup(name).filter(is_stored)
     }
 
-    /// Returns the columns of a type's table that contain these leaves. If the table lacks a leaf, its deepest existing
-    /// parent element stands for it.
+    /// Returns the columns of a type's table that contain these leaves. If the table lacks a leaf, the result has the
+    /// leaf's deepest parent element that exists instead.
     pub(super) fn stored(&self, type_id: TypeId, leaves: &LeafSet) -> SchemaRef {
         self.any.other(type_id).schema(leaves)
     }

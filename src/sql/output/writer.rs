@@ -51,8 +51,8 @@ impl Writer {
                 Form::Json { is_begun: false }
             }
             Format::Ndjson => Form::Ndjson,
-            // Both Parquet formats write the types of the result's columns. These are known before the first row, so
-            // the writer need not see all rows before it begins.
+            // Both Parquet formats write the same file. Its columns have the types of the result's columns. They are
+            // known before the first row, so the writer can begin before it has seen all rows.
             Format::Parquet | Format::ParquetText => {
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
