@@ -1,4 +1,4 @@
-//! Fetches documents that stayed at a source, while a client waits.
+//! Fetches documents that syncs left at a source. A client requests the document and waits for it.
 //!
 //! This file decides which addresses are called, and with which token. It uses the access token of the authorization's
 //! syncs and does not refresh it, because some sources issue refresh tokens for a single use. If a sync refreshed at
@@ -22,7 +22,7 @@ const AROUND: u64 = 64 << 10;
 pub struct Document {
     /// The media type in the answer.
     pub content_type: Option<String>,
-    /// The bytes.
+    /// The bytes of the document.
     pub bytes: Vec<u8>,
 }
 
@@ -67,8 +67,8 @@ impl std::fmt::Debug for Token {
 }
 
 impl Shelf {
-    /// Opens the documents of an authorization. Without an authorization, only documents at signed addresses can be
-    /// fetched.
+    /// Creates a shelf for the documents of an authorization's source. Without an authorization, only documents at
+    /// signed addresses can be fetched.
     pub fn open(
         store: &Store,
         client: &Client,
@@ -98,7 +98,7 @@ impl Shelf {
         Url::parse(address).is_ok_and(|url| own(&url) || self.client.is_signed(&url))
     }
 
-    /// Fetches the document at an address, if it has at most this many bytes.
+    /// Fetches the document at an address. A document of more than `max_bytes` bytes is an error.
     pub async fn get(&self, address: &str, max_bytes: u64) -> Result<Document, NotGiven> {
         let url = Url::parse(address).map_err(|_| NotGiven::Else)?;
         let nowhere = Realm::default();

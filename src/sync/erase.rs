@@ -26,8 +26,8 @@ pub enum EraseError {
 pub struct Erasing {
     /// The number of completed erasures.
     pub done: usize,
-    /// The number of erasures that stay requested. Of some, bytes or keys remain. For others, the person's other
-    /// records could not be normalized. The rows that remain are hidden.
+    /// The number of erasures that stay requested, for one of two reasons: bytes or keys of the erased rows remain, or
+    /// the person's other records could not be normalized again. Erased rows that remain on disk are hidden.
     pub left: usize,
     /// The id of the last request that was handled.
     pub last: i64,
@@ -53,8 +53,8 @@ pub fn carry_out_erasures(
             return Ok(came);
         };
         came.last = last.id;
-        // Opening a writer continues the unfinished erasures that are recorded in the lake. `erase_rows` does not
-        // record them again, because no new rows have come since then.
+        // Opening a writer continues the unfinished erasures that the lake has recorded. If one is still unfinished
+        // afterwards, `erase_rows` does not record it again, because no rows of the consent were added since then.
         let mut writer = lake.writer()?;
         let remains = erase_rows(&mut writer, &asked)?;
         let is_gone = |asked: &AskedErasure| !remains.contains_key(&asked.id);
@@ -86,8 +86,9 @@ pub fn carry_out_erasures(
     }
 }
 
-/// Erases the rows of requests, unless the rows are gone already. Returns by request id what remains, as words for the
-/// log. If something remains, the request is not completed, because a receipt for it would be wrong.
+/// Erases the rows of requests, unless the rows are gone already. Returns what remains on disk, in words for the log,
+/// by the id of the request. If something remains, the request is not completed, because a receipt for it would be
+/// wrong.
 fn erase_rows(writer: &mut LakeWriter, asked: &[AskedErasure]) -> Result<BTreeMap<i64, Vec<String>>, LakeError> {
     let unfinished = || vec!["files that could not be replaced or removed".to_owned()];
     let known = writer.unfinished();

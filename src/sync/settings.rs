@@ -27,7 +27,7 @@ pub struct SyncLimits {
     pub bytes: u64,
     /// The maximum number of records.
     pub records: u64,
-    /// The maximum number of bytes of an attachment. A larger one stays at the source.
+    /// The maximum number of bytes of an attachment. A larger attachment stays at the source.
     pub attachment: u64,
     /// The timeout of one attempt of a job.
     pub time: Duration,
@@ -54,7 +54,8 @@ pub struct Pace {
     pub max_wait: Duration,
     /// The maximum number of tries of a request.
     pub tries: u32,
-    /// The maximum number of attempts of a job. The last one stores whatever was fetched.
+    /// The maximum number of attempts of a job. The last attempt stores all records that it fetched, even if others are
+    /// missing.
     pub attempts: u32,
     /// The number of seconds before a job's second attempt. It doubles before each further attempt.
     pub again: i64,

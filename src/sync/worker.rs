@@ -92,8 +92,8 @@ async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
     let _ = running_jobs.context.writing.lock().await;
 }
 
-/// Waits until this process holds the spool. Then takes up the jobs that an ended process has left. Returns `None` if
-/// the worker was stopped.
+/// Waits until this process holds the spool. Then puts the jobs of a process that has ended back into the queue.
+/// Returns `None` if the worker was stopped.
 async fn set_up(means: JobResources, stopped: &mut watch::Receiver<bool>) -> Option<JobContext> {
     let mut told = false;
     loop {
@@ -124,13 +124,13 @@ struct Running {
     tasks: JoinSet<()>,
     running: HashMap<String, AbortHandle>,
     erasing: Option<JoinHandle<Option<Erasing>>>,
-    /// The result and the time of the last run that left erasures undone. Until `BLOCKED_RETRY` has passed, only later
-    /// requests than those of the run are handled.
+    /// The result and the time of the last run that could not complete all erasures. Until `BLOCKED_RETRY` has passed,
+    /// the worker handles only requests that are newer than those of this run.
     erased: Option<(Erasing, Instant)>,
 }
 
 impl Running {
-    /// Makes the state changes that are due, and schedules jobs.
+    /// Makes the transitions that are due, and makes the jobs that the applications' sync frequencies require.
     async fn keep_time(&self) {
         let store = self.context.store.clone();
         let kept = tokio::task::spawn_blocking(move || {
@@ -230,7 +230,7 @@ impl Running {
     }
 }
 
-/// Runs the requested erasures. Returns `None` after an error. Then the worker tries again.
+/// Runs the requested erasures. Returns `None` after an error. Then the worker starts them again at its next turn.
 async fn erase(context: Arc<JobContext>, after: i64) -> Option<Erasing> {
     loop {
         let writing = context.writing.clone().lock_owned().await;

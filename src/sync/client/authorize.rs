@@ -13,7 +13,7 @@ use super::registration::Registration;
 /// The address to which the patient is sent.
 #[derive(Clone)]
 pub struct Redirect {
-    /// The address.
+    /// The address of the authorization endpoint, with the request as its query.
     pub url: String,
     /// The `state` in the address. The callback finds the patient's session by a digest of this value.
     pub state: String,
@@ -24,7 +24,7 @@ pub struct Redirect {
 /// The values that are stored, encrypted, until the patient comes back.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verifier {
-    /// PKCE's verifier.
+    /// PKCE's verifier, which the exchange of the code sends.
     pub code_verifier: String,
     /// The `nonce` that an ID token must repeat.
     pub nonce: String,

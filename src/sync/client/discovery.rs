@@ -86,7 +86,8 @@ fn configuration(json: &Value, guard: Guard, base: &str) -> Result<Configuration
     if !methods.is_empty() && !methods.iter().any(|method| method == "S256") {
         return Err(malformed("a SMART configuration without S256"));
     }
-    // The store keeps the configuration with the endpoint, and with each session that waits for the source's answer.
+    // Refuse a large configuration, because the store keeps one with the endpoint and one with each patient's session
+    // that waits for the source's answer.
     if serde_json::to_string(&found).map_or(0, |text| text.len()) > LARGEST {
         return Err(malformed("a SMART configuration that is too large"));
     }

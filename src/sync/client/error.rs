@@ -31,7 +31,7 @@ pub enum Error {
         host: String,
         /// HTTP's status.
         status: u16,
-        /// The number of seconds that the source asks to wait.
+        /// The number of seconds that the source asks to wait, if it states one.
         retry_after: Option<u64>,
     },
     /// The answer does not follow the protocol.
@@ -39,7 +39,7 @@ pub enum Error {
     Malformed {
         /// The host.
         host: String,
-        /// The fault.
+        /// What the answer is instead, or what it lacks.
         what: &'static str,
     },
     /// An OAuth error, by its code.

@@ -18,7 +18,7 @@ const PIECES: usize = 4;
 /// The maximum number of types. `ENTRIES` is the maximum number of entries of each list in a type.
 const TYPES: usize = 300;
 const ENTRIES: usize = 200;
-/// The maximum number of characters of a name or an address. The rest is cut off.
+/// The maximum number of characters of a name or an address. Further characters are cut off.
 const LETTERS: usize = 512;
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
@@ -29,10 +29,10 @@ const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitysta
 pub struct Statement {
     /// The version of FHIR. Empty if it is not stated.
     pub fhir_version: String,
-    /// Whether it gives FHIR as XML only.
+    /// Whether the source gives FHIR as XML only.
     #[serde(skip_serializing_if = "is_false")]
     pub xml_only: bool,
-    /// The FHIR base that it states.
+    /// The source's FHIR base, if the CapabilityStatement states one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The authorization endpoint, for sources without a SMART configuration.
@@ -41,7 +41,7 @@ pub struct Statement {
     /// The token endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
-    /// The resource types that it serves.
+    /// The resource types that the source serves, by their names.
     pub types: BTreeMap<String, Served>,
 }
 
@@ -49,11 +49,11 @@ pub struct Statement {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Derive)]
 #[serde(default)]
 pub struct Served {
-    /// Whether resources can be read.
+    /// Whether resources of the type can be read by id.
     pub read: bool,
     /// Whether the type can be searched.
     pub search: bool,
-    /// Its search parameters. Empty if they are not stated.
+    /// The names of the type's search parameters. Empty if the CapabilityStatement lists none.
     pub parameters: Vec<String>,
     /// Whether a search can include Provenance.
     #[serde(skip_serializing_if = "is_false")]
@@ -68,7 +68,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Statement {
-    /// Returns why no records of the source can be read. Returns `None` if they can.
+    /// If the source's records cannot be read, returns the reason as a sentence. Otherwise returns `None`.
     pub fn problem(&self) -> Option<String> {
         if self.xml_only {
             return Some("it gives FHIR as XML only, and only JSON is read".to_owned());
@@ -92,7 +92,7 @@ impl Statement {
         types.any(|served| served.tells_news())
     }
 
-    /// Whether it lists any types.
+    /// Whether the CapabilityStatement lists any types.
     pub fn tells_types(&self) -> bool {
         !self.types.is_empty()
     }

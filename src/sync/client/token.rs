@@ -22,7 +22,7 @@ const LONGEST_ID: usize = 256;
 pub struct Grant {
     /// The access token.
     pub access_token: String,
-    /// Its lifetime in seconds, if the source states it.
+    /// The lifetime of the access token in seconds, if the source states it.
     pub expires_in: Option<i64>,
     /// The refresh token, if there is one.
     pub refresh_token: Option<String>,
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Grant {
 }
 
 impl Client {
-    /// Exchanges the authorization code of a patient who came back.
+    /// Exchanges the authorization code of a patient who came back from the source. Returns the tokens.
     pub async fn exchange(
         &self,
         configuration: &Configuration,
@@ -105,7 +105,7 @@ impl Client {
         self.token(configuration, registration, &form).await
     }
 
-    /// Requests a token. If the source refuses the client, the next way of sending the secret is tried.
+    /// Requests a token. If the source refuses the client (not the grant), tries the next way of sending the secret.
     async fn token(
         &self,
         configuration: &Configuration,

@@ -28,8 +28,8 @@ pub struct Arrival<'a> {
 }
 
 impl Client {
-    /// Returns the id of the Patient whose records the access token opens. Returns `None` if there is not exactly one
-    /// such Patient.
+    /// Returns the id of the Patient whose records the source gives for the access token. Returns `None` if there is
+    /// not exactly one such Patient.
     pub async fn whose(&self, arrival: &Arrival<'_>, grant: &Grant) -> Result<Option<String>, Error> {
         if let Some(id) = self.fhir_user(arrival, grant).await? {
             return Ok(Some(id));

@@ -1,6 +1,6 @@
 //! The records of one search, or of one round of reads: a draft on disk, and the names and references of its records.
-//! The records count for the job after [`Work::keep`]. If a catch is dropped without it, nothing of it stays, and its
-//! references are not followed.
+//! [`Work::keep`] adds the records to those that the job commits. If a catch is dropped without a call of it, its
+//! records are lost, and its references are not followed.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use crate::fhir::facts;
 /// The maximum number of references that are remembered.
 const WANTED: usize = 200_000;
 
-/// Records that have arrived and do not count for the job yet.
+/// Records that have arrived and that [`Work::keep`] has not added to the job's records yet.
 pub(super) struct Catch<'w> {
     held: &'w Held,
     draft: Option<Draft>,
@@ -85,11 +85,12 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Adds the records of a complete catch to those of the job. Returns the number of added records.
+    /// Adds the records of a complete catch to the records that the job commits. Returns the number of added records.
     pub(super) fn keep(&self, mut catch: Catch<'_>) -> Result<u64, Trouble> {
         let Some(draft) = catch.draft.take() else { return Ok(0) };
         let records = self.spool.keep(draft).map_err(internal)?;
-        // The records count from now on, so dropping the catch must not subtract them.
+        // `held` keeps the sizes of these records from now on. Dropping the catch subtracts its numbers from `held`, so
+        // set them to 0.
         (catch.bytes, catch.records) = (0, 0);
         self.unasked.fetch_add(catch.unasked, Ordering::Relaxed);
         lock(&self.met).extend(std::mem::take(&mut catch.met));

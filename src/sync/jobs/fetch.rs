@@ -1,6 +1,6 @@
-//! Fetches all records of a plan into a spool. Each missing part becomes a [`Gap`]. If a search fails after some pages,
-//! none of its records are kept. Records of types that the patient did not grant are not stored, even if the source
-//! sends them.
+//! Fetches all records of a plan into a spool. What could not be fetched becomes a [`Gap`]. If a search fails after
+//! some pages, none of the records of that search are kept. Records of types that the patient did not grant are not
+//! stored, even if the source sends them.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -103,7 +103,7 @@ fn provenance_gap(mut without: Vec<NotAlong>) -> Option<Gap> {
 }
 
 impl<'w> Work<'w> {
-    /// Fetches the records of a type.
+    /// Fetches the records of a type. Also returns whether the source refused to include Provenance.
     async fn search(&'w self, search: &Search) -> Result<(Found, Option<NotAlong>), Trouble> {
         let name = facts().get(search.type_id).name;
         let Way::Search(query) = &search.way else {
@@ -206,8 +206,8 @@ impl<'w> Work<'w> {
         Ok(Found::gap(Gap::of("Patient", why)))
     }
 
-    /// Reads one resource. Its name must be `name`, such as `Patient/1`. If the answer is something else, the resource
-    /// is requested once more.
+    /// Reads one resource. Its name must be `name`, such as `Patient/1`. If the answer is not this resource, requests
+    /// it once more.
     pub(super) async fn read(&self, url: &str, name: &str) -> Result<Result<Record, Why>, Trouble> {
         let mut again = true;
         loop {

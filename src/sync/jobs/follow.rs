@@ -1,6 +1,6 @@
 //! Reads by id the resources to which records refer and that no search returned. These are organizations,
 //! practitioners, medications, and records of any granted type, whether or not the source can search the type. It works
-//! in rounds.
+//! in rounds: each round reads the resources to which the records of the round before refer.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -19,8 +19,8 @@ use crate::fhir::facts;
 /// The maximum number of referenced resources that are read. `ROUNDS` is the maximum number of rounds.
 const REFERRED: usize = 50_000;
 const ROUNDS: usize = 6;
-/// If this number of reads of a type failed and none succeeded, the type is given up. `VAIN_UNLISTED` is the number for
-/// a type that the source's statement does not list.
+/// If this number of reads of a type failed and none succeeded, no further resources of the type are read.
+/// `VAIN_UNLISTED` is the number for a type that the source's statement does not list.
 const VAIN: u32 = 20;
 const VAIN_UNLISTED: u32 = 3;
 
@@ -35,7 +35,7 @@ impl<'w> Work<'w> {
     /// Reads the targets of references, unless they were fetched already. Then reads the targets of their references,
     /// and so on.
     pub(super) async fn follow(&'w self, fetched: &mut Fetched) -> Result<(), Trouble> {
-        // If the search for a type failed, none of its records are read.
+        // If the search for a type failed, the whole type is a gap already. So none of its records are read by id.
         let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
         let broken: HashSet<&'static str> = failed.map(|gap| gap.resource_type).collect();
         let tallies: Mutex<HashMap<&'static str, Tally>> = Mutex::default();
@@ -94,7 +94,7 @@ impl<'w> Work<'w> {
         names.collect()
     }
 
-    /// Reads one target of a reference. Returns the type and the reason if that fails.
+    /// Reads one target of a reference and adds it to `catch`. If that fails, returns the type and the reason.
     async fn refer(
         &self,
         resource_type: &'static str,

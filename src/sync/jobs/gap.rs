@@ -10,10 +10,11 @@ use crate::normalize::Counts;
 pub(super) struct Gap {
     /// The resource type.
     pub(super) resource_type: &'static str,
-    /// The filter of a narrower search. `None` stands for the whole type.
+    /// The filter of the narrower search that failed, such as `category=laboratory`. `None` if the gap concerns the
+    /// whole type.
     pub(super) part: Option<String>,
     pub(super) why: Why,
-    /// The number of records, if they were requested one by one.
+    /// The number of missing records. `None` if it is unknown, because the records were not requested one by one.
     pub(super) records: Option<u64>,
 }
 
@@ -163,7 +164,7 @@ pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
     }
 }
 
-/// Returns the counts of each rule of normalization that did anything.
+/// Returns the name and the counts of each rule of normalization that has changed something.
 pub(super) fn rules(summary: &Summary) -> Vec<(String, Counts)> {
     let rules = summary.rules.rules.iter();
     let did = rules.filter(|(_, did)| **did != Counts::default());

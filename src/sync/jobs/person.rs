@@ -68,7 +68,7 @@ fn contained(record: &Value, reference: &Value) -> Option<Map<String, Value>> {
     Some(taken.map(|name| ((*name).to_owned(), patient[*name].clone())).collect())
 }
 
-/// Whether a reference leads to this Patient, or has no address at all.
+/// Whether a reference leads to this Patient, or has no `reference`. Without one, the patient of the job is assumed.
 fn is_about(reference: &Value, id: &str) -> bool {
     match reference["reference"].as_str() {
         None => true,

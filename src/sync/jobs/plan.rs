@@ -43,9 +43,9 @@ const WRAPPERS: &[&str] = &["Bundle", "Parameters"];
 /// What is known about a source before records are requested.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known<'k> {
-    /// The types that the directory lists.
+    /// The types that the directory lists. If it is empty, the types in `USUAL` are searched.
     pub(super) listed: &'k [String],
-    /// The granted scopes.
+    /// The granted scopes. With `None`, all types count as granted.
     pub(super) scope: Option<&'k str>,
     pub(super) statement: Option<&'k Statement>,
 }
@@ -84,7 +84,7 @@ pub(super) enum Listing {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The Patient is read by its id.
+    /// The resource is the Patient. It is read by its id.
     Read,
     /// The type is searched with this query, which has no page size.
     Search(String),

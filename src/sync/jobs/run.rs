@@ -192,7 +192,8 @@ async fn carry_out(
     let patient = begun.authorization.source_patient.clone();
     let patient = patient.ok_or_else(|| over("the source named no patient"))?;
     let (store, authorization) = (context.store.clone(), begun.authorization.clone());
-    // After a new exchange everything is fetched, whatever earlier syncs have stored.
+    // The first job after a patient has authorized the access fetches everything, even if earlier syncs have stored
+    // records.
     let is_first = begun.job.cause == "exchange";
     let (endpoint, credential, dialect, had_patient, since) = blocking(move || {
         let endpoint = store.endpoints().get(&authorization.endpoint)?;

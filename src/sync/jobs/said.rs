@@ -22,7 +22,7 @@ const WORD: usize = 48;
 const PARTS: usize = 4;
 /// Secrets with fewer bytes than this are not cut out.
 const SHORTEST_SECRET: usize = 6;
-/// Stands for text that was cut out.
+/// Replaces text that was cut out.
 const CUT: &str = "…";
 
 /// The issues that one source sent during one job.

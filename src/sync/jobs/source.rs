@@ -258,7 +258,7 @@ impl Source {
         }
     }
 
-    /// Stores the issues of an OperationOutcome, without tokens and secrets.
+    /// If the body is an OperationOutcome, keeps its issues for the result of the job, without tokens and secrets.
     pub(super) async fn hear(&self, body: &[u8]) {
         let access = self.access.lock().await;
         let credential = &access.credential;
@@ -406,7 +406,7 @@ pub(super) fn internal(error: impl std::fmt::Display) -> Trouble {
     }
 }
 
-/// Returns a random time between half of a time and all of it, so that jobs that failed together do not retry together.
+/// Returns a random time between half of `time` and `time`, so that jobs that failed together do not retry together.
 fn jittered(time: Duration) -> Duration {
     let half = time / 2;
     // Each new hasher has random keys, so its hash is a random number.

@@ -1,6 +1,6 @@
 //! The spool: fetched records on disk until they are committed. Each job has a folder, which is removed when the job
 //! ends. The records are sealed with a key that exists only in memory. So a process that ends early leaves no readable
-//! records. The next process removes the folders that are left.
+//! records. The next process removes the folder that such a process has left.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Write};
@@ -13,8 +13,8 @@ use crate::private;
 /// The name of the folder of all spools.
 const FOLDER: &str = "spool";
 
-/// Removes what ended processes have left in a lake's spool. In an open lake, this includes attachments in clear. Does
-/// nothing while a process holds the spool, because that process removes its own files.
+/// Removes what ended processes have left in a lake's spool. In an open lake, this includes unencrypted attachments.
+/// Does nothing while a process holds the spool, because that process removes its own files.
 pub fn empty_spool(lake: &Path) -> io::Result<()> {
     if lake.join(FOLDER).is_dir() {
         Spools::take(lake)?;
@@ -77,7 +77,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Creates a file for records. These records count for the job after [`Spool::keep`].
+    /// Creates a file for records. The job uses the records only after [`Spool::keep`].
     pub(super) fn draft(&self, name: &str) -> io::Result<Draft> {
         let path = self.folder.join(format!("{name}.ndjson"));
         Ok(Draft {
@@ -87,7 +87,7 @@ impl Spool {
         })
     }
 
-    /// Adds the records of a draft to those that count for the job. Returns the number of added records.
+    /// Adds the file of a draft to the files that the job commits. Returns the number of its records.
     pub(super) fn keep(&self, draft: Draft) -> io::Result<u64> {
         draft.file.finish()?;
         let mut files = self.files.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -97,7 +97,7 @@ impl Spool {
         Ok(draft.lines)
     }
 
-    /// Replaces the records of a file by those of a draft.
+    /// Replaces the kept file `kept` by the file of a draft.
     pub(super) fn replace(&self, draft: Draft, kept: &TextFile) -> io::Result<()> {
         draft.file.finish()?;
         std::fs::rename(&draft.path, kept.path())
@@ -108,7 +108,7 @@ impl Spool {
         self.folder.join(name)
     }
 
-    /// Returns the files whose records count, sorted by name.
+    /// Returns the files of all kept drafts, sorted by name.
     pub(super) fn files(&self) -> Vec<TextFile> {
         let mut files = self
             .files

@@ -21,7 +21,7 @@ pub(super) struct Whose<'w> {
     /// The granted scopes.
     pub(super) scope: Option<&'w str>,
     pub(super) statement: Option<&'w Statement>,
-    /// What earlier syncs have stored, for a sync that fetches only changes.
+    /// What earlier syncs have stored, if this job may fetch only changes. With `None`, it fetches everything.
     pub(super) since: Option<&'w LastSync>,
 }
 
@@ -69,7 +69,7 @@ impl Found {
     }
 }
 
-/// The totals of a job's records, including those that do not count for the job yet.
+/// The totals of a job's records, including records of catches that [`Work::keep`] has not added yet.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     pub(super) bytes: AtomicU64,

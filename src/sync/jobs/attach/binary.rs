@@ -73,7 +73,8 @@ pub(in crate::sync) fn of_json(text: &[u8]) -> Json {
     }
 }
 
-/// Returns the media type of the bytes. It comes from the answer or, if the answer states none, from the record.
+/// Returns the media type of the bytes: the answer's type (`answered`) or, if that is missing, invalid or `UNKNOWN`,
+/// the type that the record states (`said`). If neither can be used, returns `UNKNOWN`.
 pub(super) fn content_type(answered: Option<&str>, said: Option<&str>) -> String {
     let known = |text: &&str| is_media_type(text) && !text.starts_with(UNKNOWN);
     let (answered, said) = (answered.map(str::trim), said.map(str::trim));

@@ -9,7 +9,7 @@ use crate::sync::client::{Answer, Client, Error, Realm};
 /// bytes around the base64 of a file.
 const SAID: usize = 64 << 10;
 
-/// The file for an answer that is no record.
+/// The file into which the body of an answer is written. It is for answers that are attachments.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sync::jobs) struct DownloadTarget<'w> {
     pub(in crate::sync::jobs) accept: &'w str,
@@ -28,7 +28,7 @@ pub(in crate::sync::jobs) struct Reply {
     pub(in crate::sync::jobs) file: Option<Result<Sums, NoFile>>,
 }
 
-/// Why there is no file.
+/// Why the body of an answer was not written to a file.
 #[derive(Debug)]
 pub(in crate::sync::jobs) enum NoFile {
     /// The file exceeds the size limit.

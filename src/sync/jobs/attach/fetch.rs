@@ -70,7 +70,7 @@ pub(super) async fn fetch_all(
 
 impl Work<'_> {
     async fn one(&self, url: &Url, wanted: &Wanted, path: &Path) -> Result<Result<Fetched, Why>, Trouble> {
-        // A job has a limit of bytes. Attachments beyond it stay at the source.
+        // When the job has reached its limit of bytes, all further attachments stay at the source.
         if self.taken.load(Ordering::Relaxed) >= self.limits.bytes {
             return Ok(Err(Why::TooMany));
         }

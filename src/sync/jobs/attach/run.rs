@@ -43,8 +43,8 @@ pub(in crate::sync::jobs) struct Attached {
     pub(in crate::sync::jobs) tally: AttachmentCounts,
 }
 
-/// Fetches the attachments of the records in a spool, and rewrites the records so that they point to them. `taken` is
-/// the number of bytes of the records.
+/// Fetches the attachments of the records in a spool. Rewrites the records, so that they refer to the fetched files.
+/// `taken` is the number of bytes of the records.
 pub(in crate::sync::jobs) async fn attach(
     source: &Source,
     spool: Spool,
@@ -131,8 +131,9 @@ pub(in crate::sync::jobs) async fn attach(
     attached.gaps = gaps.0;
     let spool = blocking(move || {
         rewrite::rewrite(&spool, &found.in_files, &place, &fates, &|url| ids.get(url).cloned())?;
-        // Write the Binaries of the fetched files. The name of this draft sorts last among the spool's files. So these
-        // rows replace the source's own rows of the same Binaries, which have no bytes.
+        // Write the Binaries of the fetched files. The name of this draft sorts last among the spool's files, and the
+        // last of several records with one id is stored. So these records replace the source's own records of the same
+        // Binaries, which have no bytes.
         let mut draft = spool.draft("zz-attachments")?;
         for line in &lines {
             draft.line(line)?;

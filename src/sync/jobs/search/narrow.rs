@@ -25,9 +25,9 @@ pub(super) struct Narrower {
     pub(super) reaches_all: bool,
 }
 
-/// Returns the sets of searches to try instead of a refused one, in this order: with the queries of granular scopes,
-/// with parameters that the refusal mentions, with combinations in the source's statement, and with the parameters of
-/// US Core.
+/// Returns the sets of searches to try instead of a refused one. The first set has the queries of granular scopes. Then
+/// come sets for parameters that the refusal mentions, for combinations of parameters in the source's statement, and
+/// for the type's parameters in `FILTERS`.
 pub(super) fn narrower(
     resource_type: &str,
     scope: Option<&str>,
@@ -99,8 +99,8 @@ pub(super) fn named(said: &str) -> BTreeSet<&'static str> {
     known.filter(|known| words.iter().any(|word| word == known)).collect()
 }
 
-/// Returns the text of a refusal: the strings of an OperationOutcome or of other JSON, except codes and the like. If
-/// the body is not JSON, returns all of it.
+/// Returns the text of a refusal: all strings in the JSON, except those in `code`, `severity`, `system`, `resourceType`
+/// and `id`. If the body is not JSON, returns all of it.
 pub(super) fn text_of(body: &[u8]) -> String {
     let Ok(json) = serde_json::from_slice::<Value>(body) else {
         return String::from_utf8_lossy(body).into_owned();

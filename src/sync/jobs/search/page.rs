@@ -15,7 +15,7 @@ pub(in crate::sync::jobs) struct Page {
     pub(in crate::sync::jobs) records: Vec<Record>,
     /// The address of the next page, as the source wrote it.
     pub(in crate::sync::jobs) next: Option<String>,
-    /// The last OperationOutcome among the records.
+    /// The last OperationOutcome among the page's entries, as JSON.
     pub(in crate::sync::jobs) said: Option<String>,
 }
 

@@ -40,7 +40,8 @@ impl PageSizes {
         SIZES.into_iter().find(|one| *one < size)
     }
 
-    /// Whether the source has accepted this size during the job. Then a refusal must have another reason.
+    /// Whether a refusal of a search with this page size must have another reason than the size. This is so if the
+    /// source has accepted the size during the job, or if it chose the size itself (`size` is 0).
     pub(in crate::sync::jobs) fn is_proven(&self, size: u32) -> bool {
         size == 0 || self.sizes().taken.contains(&size)
     }

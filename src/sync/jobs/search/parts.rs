@@ -1,4 +1,6 @@
-//! Runs narrower searches instead of a refused one. It takes the first kind that the source answers.
+//! Runs narrower searches instead of a refused one. It tries one kind of narrower search after another, and stops at
+//! the first kind that the source answers. A kind is a [`Narrower`]: for example, the searches with all values of
+//! `category`.
 
 use super::super::work::{Found, Work};
 use super::along::Along;
@@ -10,7 +12,7 @@ use crate::sync::jobs::source::Trouble;
 /// A kind of narrower search is given up if this number of its searches was refused and none was answered.
 const VAIN: usize = 3;
 
-/// A search for all records of a type that the source refused.
+/// The search for all records of a type, after the source has refused it.
 pub(in crate::sync::jobs) struct Whole<'n> {
     pub(in crate::sync::jobs) name: &'static str,
     /// The address of the refused search.
@@ -19,7 +21,7 @@ pub(in crate::sync::jobs) struct Whole<'n> {
 }
 
 impl<'w> Work<'w> {
-    /// Runs narrower searches instead of a refused one.
+    /// Runs narrower searches instead of the refused search `whole`. If none helps, returns a gap for the whole type.
     pub(in crate::sync::jobs) async fn narrower(
         &'w self,
         whole: Whole<'_>,
@@ -55,7 +57,8 @@ impl<'w> Work<'w> {
         Ok(nothing())
     }
 
-    /// Runs the searches of one kind. Returns `None` if the source answers none of them.
+    /// Runs the searches of one kind. Returns `None` if the source refuses all that were tried. The caller then tries
+    /// the next kind.
     async fn kind(
         &'w self,
         whole: &Whole<'_>,
