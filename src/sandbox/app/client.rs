@@ -36,7 +36,8 @@ impl std::fmt::Debug for AppSettings {
     }
 }
 
-/// The API of the service that issued a token. The same API refreshes and revokes the token.
+/// The service's API that issued a token: OAuth, or the API of the link component. The same API introspects, refreshes
+/// and revokes the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Oauth,
@@ -120,14 +121,14 @@ impl Client {
         self.send(request.bearer_auth(token)).await
     }
 
-    /// Reads or searches. `query` is the address after `/fhir/`.
+    /// Reads a resource or searches. `query` is the part of the address after `/fhir/`.
     pub(super) async fn fhir(&self, token: &str, query: &str) -> Result<Answer, Unreachable> {
         let request = self.http.get(self.at(&format!("/fhir/{query}"))).bearer_auth(token);
         self.send(request.header(ACCEPT, "application/fhir+json")).await
     }
 
-    /// Reads a file. `query` is the address after `/fhir/`. If the status is not 200, returns the answer in place of a
-    /// file.
+    /// Reads a file. `query` is the part of the address after `/fhir/`. If the status is not 200, returns the answer in
+    /// place of a file.
     pub(super) async fn file(
         &self,
         token: &str,
@@ -145,7 +146,7 @@ impl Client {
         }))
     }
 
-    /// Calls an operation with its parameters. `path` is the address after `/fhir/`.
+    /// Calls an operation with its parameters. `path` is the part of the address after `/fhir/`.
     pub(super) async fn operation(&self, token: &str, path: &str, parameters: &Value) -> Result<Answer, Unreachable> {
         let request = self.http.post(self.at(&format!("/fhir/{path}"))).bearer_auth(token);
         let fhir = "application/fhir+json";
@@ -174,7 +175,8 @@ impl Client {
         format!("{}{path}", self.settings.service)
     }
 
-    /// Returns the `Authorization` header with key and secret. Both are form-encoded, as RFC 6749 requires.
+    /// Returns the `Authorization` header with the publishable key and the secret key. Both are form-encoded, as RFC
+    /// 6749 requires.
     fn basic(&self) -> String {
         let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let (key, secret) = (&self.settings.publishable_key, &self.settings.secret_key);

@@ -25,7 +25,7 @@ const FIRST: &[&str] = &[
     "Condition",
     "Coverage",
 ];
-/// The default search if there are no resources of these types.
+/// The default search if there are no resources of the types in `FIRST`.
 const LAST: &str = "Patient?_total=accurate";
 /// The maximum size in bytes of an answer on the page. Longer answers are cut.
 const SHOWN: usize = 20_000;

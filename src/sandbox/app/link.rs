@@ -24,7 +24,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         service: &settings.service,
         publishable_key: &settings.publishable_key,
     };
-    // The component's script and frame come from the service.
+    // The component's script and frame come from the service, so allow the page to load them.
     let response = loading(page(StatusCode::OK, &link), Loads::Link);
     with_cookie(response, cookie)
 }

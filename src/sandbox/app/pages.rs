@@ -42,7 +42,7 @@ pub(super) struct LinkPage<'a> {
     pub(super) publishable_key: &'a str,
 }
 
-/// The state of the records.
+/// The state of the records, which the status of a search shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The service is fetching the records.
@@ -69,7 +69,7 @@ pub(super) struct Head {
 pub(super) struct TimelinePage<'a> {
     pub(super) user: &'a str,
     pub(super) head: Head,
-    /// For each list: the last part of its page's address, its name, and its number of entries.
+    /// For each list to which the page links: the last part of its page's address, its name, and its number of entries.
     pub(super) counts: [(&'static str, &'static str, usize); 3],
     pub(super) months: Vec<Month>,
     /// The number of the page with later events. `after` is the number of the page with earlier events.
@@ -104,7 +104,7 @@ pub(super) struct ResultsPage<'a> {
 }
 
 impl ResultsPage<'_> {
-    /// Returns the beginning of the addresses of this list's pages. The template adds the page's number.
+    /// Returns the beginning of the address of each page of this list. The template appends the page's number.
     fn path(&self) -> &'static str {
         if self.is_vital {
             "/app/results?of=vitals&"
@@ -114,17 +114,18 @@ impl ResultsPage<'_> {
     }
 }
 
-/// The page shown while there are no records, with the reason.
+/// The page that is shown while there are no records. It says why there are none.
 #[derive(Template)]
 #[template(path = "sandbox/app/waiting.html")]
 pub(super) struct WaitingPage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// The seconds until the page reloads. `None` if it does not reload.
+    /// The seconds between two checks whether the records are there. The page's script makes the checks, and reloads
+    /// the page when `stage` has changed. `None` if the page makes no checks.
     pub(super) wait: Option<u64>,
 }
 
-/// A resource that a search found, on one line.
+/// A resource that a search on the developer page found. The page shows it on one line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Listed {
     /// Type and id, such as `Encounter/1`.
@@ -140,7 +141,8 @@ pub(super) struct DeveloperPage<'a> {
     pub(super) user: &'a str,
     pub(super) way: Way,
     pub(super) stage: Stage,
-    /// The seconds until the page reloads. `None` if it does not reload.
+    /// The seconds between two checks whether the records are there. The page's script makes the checks, and reloads
+    /// the page when `stage` has changed. `None` if the page makes no checks.
     pub(super) wait: Option<u64>,
     pub(super) status: u16,
     pub(super) total: Option<u64>,
@@ -154,7 +156,8 @@ pub(super) struct DeveloperPage<'a> {
     pub(super) last: Option<(&'static str, u16, String)>,
 }
 
-/// The entries of one kind on the overview page.
+/// A section of the overview page with the entries of one kind, such as the visits. `nothing` is its text if it has no
+/// entries.
 #[derive(Debug)]
 pub(super) struct Kind {
     pub(super) id: &'static str,
@@ -175,7 +178,8 @@ pub(super) struct OverviewPage<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) title: String,
-    /// The section's narrative. The service generates it as a table with all text escaped.
+    /// The section's narrative. The template writes it as HTML without escaping. This is safe, because the service
+    /// generates the narrative as a table in which all text is escaped.
     pub(super) narrative: String,
     pub(super) entries: usize,
 }
@@ -197,13 +201,14 @@ pub(super) struct Summary {
     pub(super) empty: Vec<String>,
 }
 
-/// The page of the summary, or of the reason why there is none.
+/// The page of the summary. If there is no summary, the page says why.
 #[derive(Template)]
 #[template(path = "sandbox/app/summary.html")]
 pub(super) struct SummaryPage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// The seconds until the page reloads. `None` if it does not reload.
+    /// The seconds between two checks whether the records are there. The page's script makes the checks, and reloads
+    /// the page when `stage` has changed. `None` if the page makes no checks.
     pub(super) wait: Option<u64>,
     pub(super) summary: Summary,
 }
@@ -225,7 +230,8 @@ pub(super) struct Link {
 pub(super) struct SharePage<'a> {
     pub(super) user: &'a str,
     pub(super) stage: Stage,
-    /// The seconds until the page reloads. `None` if it does not reload.
+    /// The seconds between two checks whether the records are there. The page's script makes the checks, and reloads
+    /// the page when `stage` has changed. `None` if the page makes no checks.
     pub(super) wait: Option<u64>,
     pub(super) problem: Option<&'a str>,
     pub(super) made: Option<&'a NewLink>,
@@ -257,7 +263,7 @@ pub(super) enum Loads {
     Wait,
 }
 
-/// If `wait` is given, allows the page to load the script that reloads it.
+/// If `wait` is given, allows the page to load the script that checks again whether the records are there.
 pub(super) fn waiting(response: Response, wait: Option<u64>) -> Response {
     match wait {
         Some(_) => loading(response, Loads::Wait),
@@ -265,14 +271,16 @@ pub(super) fn waiting(response: Response, wait: Option<u64>) -> Response {
     }
 }
 
-/// Allows a page to load resources in addition to the style sheet.
+/// Allows a page to load these resources in addition to the style sheet. `bounded` then writes them into the page's
+/// Content-Security-Policy.
 pub(super) fn loading(mut response: Response, loads: Loads) -> Response {
     response.extensions_mut().insert(loads);
     response
 }
 
-/// Sets the Content-Security-Policy of a page: what the page may load, and where its forms may lead. Forms that connect
-/// records lead to `service`, the origin of the service. A response without a Content-Security-Policy is not changed.
+/// Sets the Content-Security-Policy of a page: what the page may load, and to which addresses its forms may lead. The
+/// form that connects records leads to `service`, the origin of the service. A response that has no
+/// Content-Security-Policy is not a page, and is not changed.
 pub(super) fn bounded(mut response: Response, service: &str) -> Response {
     let headers = response.headers();
     if !headers.contains_key(CONTENT_SECURITY_POLICY) {
@@ -287,13 +295,14 @@ pub(super) fn bounded(mut response: Response, service: &str) -> Response {
     let policy = format!(
         "default-src 'none'; style-src 'self'; {more}form-action 'self' {service}; base-uri 'none'; frame-ancestors 'none'"
     );
-    // If the service's address is not valid in a header, nothing may load.
+    // If the service's address contains characters that a header must not have, the page may load nothing.
     let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     response
 }
 
-/// Returns the page for a connection that failed. `error` and `description` are those of the OAuth error.
+/// Returns the page for a connection that failed. `error`, `description` and `more` are `error`, `error_description`
+/// and `error_uri` of the OAuth error.
 pub(super) fn refused(error: &str, description: &str, more: Option<&str>) -> Response {
     // `more` comes from the query. So it becomes a link only if it is an HTTP or HTTPS address.
     let more = more.filter(|uri| uri.starts_with("https://") || uri.starts_with("http://"));

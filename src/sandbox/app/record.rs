@@ -18,7 +18,7 @@ use super::records::{connection, stage, wait};
 use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 
-/// The operations on the whole record, as addresses after `/fhir/`.
+/// The operations on the whole record: the parts of their addresses that follow `/fhir/`.
 const EVERYTHING: &str = "Patient/$PATIENT_ID/$everything";
 const SUMMARY: &str = "Patient/$PATIENT_ID/$summary";
 const PDF: &str = "Patient/$PATIENT_ID/$pdf";
@@ -68,7 +68,7 @@ pub(super) async fn everything(State(app): State<Arc<App>>, headers: HeaderMap) 
     }
 }
 
-/// A page of a Bundle. Entries keep the service's text, so that numbers keep their digits.
+/// A page of a Bundle. The entries are kept as the text that the service sent, so that numbers keep their digits.
 #[derive(Deserialize)]
 struct Page<'p> {
     #[serde(default)]
@@ -83,14 +83,15 @@ struct Link {
     url: String,
 }
 
-/// The reason why not all pages could be read.
+/// The reason why a page of `$everything` could not be read.
 enum Broken {
     Unreachable(Unreachable),
     /// A page is not a Bundle, or its `next` link leads to another server.
     Page,
 }
 
-/// Reads all pages of `$everything` and joins them into one Bundle. If a status is not 200, returns that answer.
+/// Reads all pages of `$everything` and joins them into one Bundle. If the service answers a page with another status
+/// than 200, returns this answer in place of the Bundle.
 async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Broken> {
     let service = format!("{}/fhir/", app.client.settings.service);
     let mut query = EVERYTHING.to_owned();
@@ -111,7 +112,8 @@ async fn all_pages(app: &App, token: &str) -> Result<Result<String, Answer>, Bro
         let Some(next) = page.link.iter().find(|link| link.relation == "next") else {
             break;
         };
-        // The token must not be sent to another server.
+        // The client appends `query` to the address of the service, so the token is never sent to another server. A
+        // `next` link to another server is an error.
         next.url
             .strip_prefix(&service)
             .ok_or(Broken::Page)?
@@ -161,7 +163,7 @@ impl Summary {
             made: composition.and_then(|composition| text(&composition["date"])),
             ..Summary::default()
         };
-        // Keeps only the day.
+        // The date of the Composition is a time. Keeps only the day.
         if let Some(at) = read.made.as_ref().and_then(|made| made.find('T')) {
             read.made.iter_mut().for_each(|made| made.truncate(at));
         }

@@ -1,5 +1,5 @@
-//! The pages with the records of a connection: the timeline, medicines, visits and results. Other pages use this file,
-//! too, to run searches, and to show why there are no records yet.
+//! The pages with the records of a connection: the timeline, medicines, visits and results. Other pages, too, call this
+//! file to run searches, and to show why there are no records yet.
 
 use std::sync::Arc;
 
@@ -24,14 +24,16 @@ use super::state::App;
 use crate::sandbox::payer::answer::{page, see_other};
 use crate::sandbox::payer::params::Params;
 
-/// The seconds until a page reloads while records are fetched, if the service does not say when to try again.
+/// The seconds between two checks of a page whether the records are there. It is used while the service fetches the
+/// records, if the service does not say when to try again.
 const WAIT: u64 = 3;
-/// The maximum number of entries on one page of each list.
+/// The maximum number of entries on one page of the timeline. The other constants are those of the other lists.
 const EVENTS: usize = 18;
 const MEDICINES: usize = 12;
 const VISITS: usize = 10;
 const SERIES: usize = 12;
-/// The searches of the lists, as addresses after `/fhir/`. Each reads only the first page of results.
+/// The searches of the lists: the parts of their addresses that follow `/fhir/`. Of each search, only the first page of
+/// results is read.
 const PATIENT: &str = "Patient?_count=1";
 const ENCOUNTERS: &str = "Encounter?patient=$PATIENT_ID&_sort=-date&_count=1000";
 const LABORATORY: &str = "Observation?patient=$PATIENT_ID&category=laboratory&_sort=-date&_count=1000";
@@ -150,7 +152,7 @@ pub(super) async fn show_results(
     .await
 }
 
-/// Returns the number of the requested page of a list. The default is 1.
+/// Returns the number of the requested page of a list. It is 1 if the address has no number.
 fn numbered(params: &Params) -> usize {
     params.text("page").parse().unwrap_or(1)
 }
@@ -164,8 +166,8 @@ fn head(patient: Option<&Value>) -> Head {
     }
 }
 
-/// Runs all searches at the same time, and passes the resources to `shown`. If a search fails, shows why there are no
-/// records.
+/// Runs all searches at the same time, and passes the found resources to `shown`, which returns the page. If a search
+/// fails, returns a page that says why there are no records.
 pub(super) async fn with_records<const N: usize>(
     app: &App,
     headers: &HeaderMap,
@@ -185,7 +187,8 @@ pub(super) async fn with_records<const N: usize>(
     }
 }
 
-/// Returns the resources of each answer, or the first answer with another status than 200.
+/// Returns the found resources of each answer. If an answer has another status than 200, returns the first such answer
+/// as the error.
 fn all_found<const N: usize>(answers: Vec<Answer>) -> Result<[Vec<Value>; N], Answer> {
     let mut found: [Vec<Value>; N] = std::array::from_fn(|_| Vec::new());
     for (kept, answer) in found.iter_mut().zip(answers) {
@@ -197,7 +200,8 @@ fn all_found<const N: usize>(answers: Vec<Answer>) -> Result<[Vec<Value>; N], An
     Ok(found)
 }
 
-/// Returns the page that says why there are no records. While the service fetches them, the page reloads by itself.
+/// Returns the page that says why there are no records. While the service fetches them, the page checks again by
+/// itself.
 pub(super) fn not_there(user: &str, answer: &Answer) -> Response {
     let waiting = WaitingPage {
         user,
@@ -224,7 +228,8 @@ pub(super) fn stage(answer: &Answer) -> Stage {
     }
 }
 
-/// Returns the seconds until a page reloads. `None` if the service is not fetching records.
+/// Returns the seconds between two checks of a page whether the records are there. `None` if the service is not
+/// fetching records.
 pub(super) fn wait(answer: &Answer) -> Option<u64> {
     (stage(answer) == Stage::Fetching).then(|| answer.wait.unwrap_or(WAIT))
 }

@@ -15,21 +15,21 @@ use uuid::Uuid;
 use super::client::Way;
 
 const NAME: &str = "sample_session";
-/// The maximum number of sessions. The oldest are dropped first.
+/// The maximum number of sessions. If a new session would exceed it, the oldest session is dropped.
 const MOST: usize = 10_000;
 
 /// A browser's session.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
-    /// The application's own identifier of the user.
+    /// The application's own identifier of the user. The service gets it with the authorization request.
     pub(super) user: String,
     pub(super) pending: Option<Pending>,
     pub(super) connection: Option<Connection>,
-    /// The call of the last pressed button, with its answer.
+    /// The call of the button that was pressed last on the developer page, with the answer of the service.
     pub(super) last: Option<Deed>,
     /// The health link that was created last. Only this session has the link's key.
     pub(super) link: Option<NewLink>,
-    /// The reason why the last link could not be created or revoked.
+    /// The reason why the last link could not be created or revoked. `None` if the last attempt succeeded.
     pub(super) problem: Option<String>,
     number: u64,
 }
@@ -38,7 +38,7 @@ pub(super) struct Session {
 #[derive(Clone, Debug)]
 pub(super) struct NewLink {
     pub(super) id: String,
-    /// The address of the page that opens the link.
+    /// The address of the page that opens the link. It contains the link's key.
     pub(super) address: String,
     /// The QR code of the link, as a `data:` URL.
     pub(super) picture: String,
@@ -58,7 +58,8 @@ impl NewLink {
     }
 }
 
-/// The secrets of a pending connection. The callback is checked with them.
+/// The secrets of a pending connection. The redirect to the callback must have the same `state`. `verifier` proves, in
+/// the exchange of the code, that this application began the connection (PKCE).
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) state: String,
@@ -75,7 +76,7 @@ pub(super) struct Connection {
     pub(super) response: serde_json::Value,
 }
 
-/// A call that a button made, and its answer.
+/// A call that a button of the developer page made, and the answer of the service.
 #[derive(Clone, Debug)]
 pub(super) struct Deed {
     pub(super) what: &'static str,
@@ -94,14 +95,15 @@ struct Kept {
 }
 
 impl Sessions {
-    /// Returns the session that a request's cookie names, with its id.
+    /// Returns the id and the session that a request's cookie names. `None` if there is no such session.
     pub(super) fn of(&self, headers: &HeaderMap) -> Option<(String, Session)> {
         let name = name(headers)?;
         let session = self.lock().sessions.get(&name).cloned()?;
         Some((name, session))
     }
 
-    /// Returns the session of a request, with its id. If there is none, creates one and also returns its cookie.
+    /// Returns the id and the session of a request. If the request has no session, creates one. The third value is then
+    /// the cookie of the new session, which the response must set. It is `None` otherwise.
     pub(super) fn of_or_new(&self, headers: &HeaderMap) -> (String, Session, Option<String>) {
         if let Some((name, session)) = self.of(headers) {
             return (name, session, None);
@@ -139,7 +141,7 @@ impl Sessions {
         }
     }
 
-    /// Takes the pending connection out of the session.
+    /// Removes the pending connection from the session and returns it. So each connection has only one callback.
     pub(super) fn take_pending(&self, name: &str) -> Option<Pending> {
         self.lock().sessions.get_mut(name)?.pending.take()
     }

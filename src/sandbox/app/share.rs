@@ -77,7 +77,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         made: made.as_ref(),
         links,
     };
-    // The page embeds the QR code as a picture.
+    // Without `wait`, the page may show a new link with its QR code. The QR code is a picture that the page embeds.
     match share.wait {
         None => loading(page(StatusCode::OK, &share), Loads::Picture),
         wait => waiting(page(StatusCode::OK, &share), wait),
@@ -117,7 +117,7 @@ pub(super) async fn end(State(app): State<Arc<App>>, headers: HeaderMap, body: B
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     let id = form.text("id");
-    // The id becomes part of an address. So other characters than letters, digits and hyphens are refused.
+    // The id becomes part of an address. So an id with other characters than letters, digits and hyphens is refused.
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return failed("There is no such link.");
     }
@@ -138,7 +138,7 @@ fn back(app: &App) -> Response {
     see_other(&format!("{}/app/share", app.client.settings.base_url))
 }
 
-/// Returns the service's error message, or a sentence with its status.
+/// Returns the service's error message. If the answer has none, returns a sentence with the answer's status.
 fn refusal(answer: &Answer) -> String {
     let said = answer.body["message"].as_str();
     said.map_or_else(

@@ -60,7 +60,7 @@ pub(super) async fn connect(State(app): State<Arc<App>>, headers: HeaderMap, bod
     with_cookie(see_other(url.as_str()), cookie)
 }
 
-/// Handles the redirect from the service: checks the state, and exchanges the code for tokens.
+/// Handles the redirect from the service to the callback: checks the state, and exchanges the code for tokens.
 pub(super) async fn callback(State(app): State<Arc<App>>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let pending = app
@@ -89,7 +89,7 @@ pub(super) async fn code(RawQuery(query): RawQuery) -> Response {
     }
 }
 
-/// Stores the tokens of an exchange and redirects to the records. If there are none, shows the error.
+/// Stores the tokens of an exchange and redirects to the records. If the answer has no access token, shows its error.
 pub(super) fn connected(app: &App, name: &str, way: Way, answer: Answer) -> Response {
     let Some(access_token) = answer.body["access_token"].as_str().map(str::to_owned) else {
         let error = answer.body["error"].as_str().unwrap_or("an error");

@@ -16,7 +16,8 @@ pub(in crate::sandbox) struct Amounts {
 }
 
 impl Amounts {
-    /// Splits a charge at random into amounts. All amounts are in cents.
+    /// Splits the charge `submitted` at random into the other amounts. `copay` is the maximum copay. All amounts are in
+    /// cents.
     pub(in crate::sandbox) fn of(dice: &mut Dice, submitted: i64, copay: i64) -> Amounts {
         let discount = submitted * dice.between(5, 45) / 100;
         let allowed = submitted - discount;
@@ -38,7 +39,7 @@ impl Amounts {
         }
     }
 
-    /// Adds the amounts of two lines.
+    /// Returns the sums of the amounts of two claim lines.
     pub(in crate::sandbox) fn plus(self, other: Amounts) -> Amounts {
         Amounts {
             submitted: self.submitted + other.submitted,
@@ -50,7 +51,7 @@ impl Amounts {
         }
     }
 
-    /// Returns the person's share: deductible, coinsurance and copay.
+    /// Returns the part that the person pays: deductible, coinsurance and copay.
     pub(in crate::sandbox) fn liability(self) -> i64 {
         self.deductible + self.coinsurance + self.copay
     }
@@ -74,12 +75,12 @@ impl Amounts {
     }
 }
 
-/// Writes the amounts as `adjudication`. Leaves out amounts of zero, except the submitted amount.
+/// Writes the amounts as the list `adjudication`. Leaves out amounts of zero, except the submitted amount.
 pub(in crate::sandbox) fn lines(o: &mut Object<'_>, amounts: Amounts) {
     o.list("adjudication", |l| each(l, amounts));
 }
 
-/// Writes the amounts as `total`. Leaves out amounts of zero, except the submitted amount.
+/// Writes the amounts as the list `total`. Leaves out amounts of zero, except the submitted amount.
 pub(in crate::sandbox) fn totals(o: &mut Object<'_>, amounts: Amounts) {
     o.list("total", |l| each(l, amounts));
 }

@@ -24,7 +24,7 @@ pub(in crate::sandbox) enum Kind {
     Pharmacy,
 }
 
-/// The values of the elements with which all claims begin.
+/// The values that `head` writes into the first elements of a claim.
 pub(in crate::sandbox) struct Head {
     pub(in crate::sandbox) kind: Kind,
     pub(in crate::sandbox) from: Moment,
@@ -43,8 +43,8 @@ const EXTRAS: &[(Code, i64)] = &[
     (hcpcs("A4570", "Splint"), 2_610),
 ];
 
-/// Writes the claims of a visit. A visit to a hospital has an institutional claim, and in 40% of cases also a
-/// professional one. Other visits have a professional claim.
+/// Writes the claims of a visit. A visit to a hospital has an institutional claim, and in 40% of cases a professional
+/// claim, too. Any other visit has only a professional claim.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit, done: &[Done]) {
     let hospital = matches!(visit.kind, chart::Kind::Emergency | chart::Kind::Inpatient);
     if !hospital || chart.dice.percent(40) {
@@ -210,7 +210,8 @@ fn item(o: &mut Object<'_>, at: usize, code: &Code, amounts: Amounts, visit: &Vi
     adjudication::lines(o, amounts);
 }
 
-/// Half of the claims give each diagnosis by its code. The others refer to the Condition.
+/// Writes the diagnoses of a claim. Half of the claims give each diagnosis as a code. The other half refer to the
+/// Condition.
 fn diagnoses(o: &mut Object<'_>, visit: &Visit) {
     o.list("diagnosis", |l| {
         for (at, reason) in visit.reasons.iter().enumerate() {
@@ -242,7 +243,7 @@ fn referral(o: &mut Object<'_>, patient: Link<'_>, practitioner: Link<'_>) {
     });
 }
 
-/// Writes the elements with which all claims begin.
+/// Writes the first elements of a claim, which all kinds of claims have in common.
 pub(in crate::sandbox) fn head(
     o: &mut Object<'_>,
     id: Uuid,
@@ -279,14 +280,14 @@ pub(in crate::sandbox) fn head(
         .text("outcome", "complete");
 }
 
-/// Writes the coverage that pays.
+/// Writes `insurance`: the coverage that pays the claim.
 pub(in crate::sandbox) fn insurance(o: &mut Object<'_>, coverage: Link<'_>) {
     o.only("insurance", |o| {
         o.bare("focal", true).link("coverage", coverage);
     });
 }
 
-/// Writes the amount and the date of the payment.
+/// Writes `payment`: the amount and the date.
 pub(in crate::sandbox) fn payment(o: &mut Object<'_>, amounts: Amounts, at: Moment) {
     o.object("payment", |o| {
         o.concept("type", &payment_type("complete", "Complete"))

@@ -1,4 +1,4 @@
-//! CareTeam, CarePlan and Goal: a team for each person, and for 60% of chronic illnesses a plan with a goal.
+//! CareTeam, CarePlan and Goal. Each person has a team. 60% of the chronic conditions have a plan with a goal.
 
 use super::super::output::datatypes::{Link, Unit, link};
 use super::super::output::json::decimal;

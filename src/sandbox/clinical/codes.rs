@@ -1,14 +1,14 @@
-//! Coded concepts: a system, a code and a name. The tables of codes are beside the code that uses them. Each has only
-//! a few codes.
+//! Coded concepts: a system, a code and a name. The files that write resources have small tables of these concepts.
+//! Each table has only the codes that its file needs.
 
 /// A coded concept.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sandbox) struct Code {
     /// The code system's URI.
     pub(in crate::sandbox) system: &'static str,
-    /// The code.
+    /// The code in this system, such as `38341003`.
     pub(in crate::sandbox) code: &'static str,
-    /// A name for people.
+    /// The name that people read, such as `Hypertension`.
     pub(in crate::sandbox) display: &'static str,
 }
 

@@ -81,7 +81,7 @@ pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) {
 fn words(chart: &mut Chart<'_>, visit: &Visit) -> String {
     let profile = chart.profile;
     let mut words = String::new();
-    // Writing to a `String` cannot fail.
+    // The result is ignored here and below, because writing to a `String` cannot fail.
     let _ = write!(
         words,
         "{}\n{}, {} years\n\n",

@@ -1,5 +1,5 @@
-//! Writes the FHIR data types that many resources share. In an `Object`, such a value is the property `name`. In a
-//! `List`, it is an item.
+//! Writes the FHIR data types that many resources share. A method of `Object` with a parameter `name` writes a value as
+//! the property of this name. The methods of `List` write a value as an item.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use super::super::clinical::codes::{Code, UCUM};
 use super::super::people::calendar::{Moment, Text, Zone};
 use super::json::{Decimal, List, Object, decimal};
 
-/// A unit of measure: the text for people, and the UCUM code.
+/// A unit of measure: first the text for people, then the UCUM code.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sandbox) struct Unit(pub(in crate::sandbox) &'static str, pub(in crate::sandbox) &'static str);
 
@@ -34,7 +34,7 @@ pub(in crate::sandbox) fn link(resource_type: &'static str, id: Uuid) -> Link<'s
 }
 
 impl Object<'_> {
-    /// Writes the properties of a Coding.
+    /// Writes the properties of a Coding into this object.
     pub(in crate::sandbox) fn coding(&mut self, code: &Code) -> &mut Self {
         self.text("system", code.system)
             .text("code", code.code)
@@ -60,7 +60,7 @@ impl Object<'_> {
         })
     }
 
-    /// Writes the property `coding` of a CodeableConcept.
+    /// Writes the property `coding` into this object, which is a CodeableConcept.
     pub(in crate::sandbox) fn codings(&mut self, codes: &[&Code]) -> &mut Self {
         self.list("coding", |l| {
             for code in codes {
@@ -78,7 +78,7 @@ impl Object<'_> {
         })
     }
 
-    /// Writes the properties of a Reference.
+    /// Writes the properties of a Reference into this object.
     pub(in crate::sandbox) fn target(&mut self, link: Link<'_>) -> &mut Self {
         self.text("reference", format_args!("{}/{}", link.resource_type, link.id));
         if !link.display.is_empty() {
@@ -111,7 +111,7 @@ impl Object<'_> {
         })
     }
 
-    /// Writes a Period with times of day.
+    /// Writes a Period whose start and end are times.
     pub(in crate::sandbox) fn period(
         &mut self,
         name: &str,
@@ -125,14 +125,14 @@ impl Object<'_> {
         })
     }
 
-    /// Writes a Period of days.
+    /// Writes a Period whose start and end are days.
     pub(in crate::sandbox) fn days(&mut self, name: &str, start: Moment, end: Option<Moment>) -> &mut Self {
         self.object(name, |o| {
             o.text("start", Text::Day(start)).maybe("end", end.map(Text::Day));
         })
     }
 
-    /// Writes a `meta` with a profile.
+    /// Writes a `meta` that names this profile.
     pub(in crate::sandbox) fn profile(&mut self, url: impl Display) -> &mut Self {
         self.object("meta", |o| {
             o.list("profile", |l| {
@@ -141,7 +141,8 @@ impl Object<'_> {
         })
     }
 
-    /// Writes a `meta` with a profile of US Core.
+    /// Writes a `meta` that names a profile of US Core. `name` is the last part of the profile's URL, such as
+    /// `patient`.
     pub(in crate::sandbox) fn us_core(&mut self, name: &str) -> &mut Self {
         self.profile(format_args!(
             "http://hl7.org/fhir/us/core/StructureDefinition/us-core-{name}"
@@ -155,7 +156,7 @@ impl Object<'_> {
         })
     }
 
-    /// Writes a `text` with a generated narrative. `words` must not contain markup.
+    /// Writes a `text` whose narrative is `words`. `words` must not contain markup.
     pub(in crate::sandbox) fn narrative(&mut self, words: impl Display) -> &mut Self {
         self.object("text", |o| {
             o.text("status", "generated");

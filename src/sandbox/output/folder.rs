@@ -1,5 +1,5 @@
-//! Writes a population as NDJSON, one file per resource type, person by person. Only one person's resources and one
-//! buffer per file are in memory.
+//! Writes a population as NDJSON, one file per resource type. The people are written one after the other. Only one
+//! person's resources and one buffer per file are in memory at a time.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,6 +1,7 @@
 //! Writes JSON text property by property. Numbers keep the caller's digits, so `100.10` keeps its zero.
 //!
-//! Invariant: R4 has no empty objects and no empty lists. If one is empty, neither its value nor its name is written.
+//! Invariant: R4 has no empty objects and no empty lists. So an empty object or list is not written, and neither is its
+//! name.
 
 use std::fmt::{Display, Write};
 
@@ -16,7 +17,7 @@ pub(in crate::sandbox) struct List<'t> {
     empty: bool,
 }
 
-/// Appends an object to `text`. Returns whether the object is empty.
+/// Appends an object to `text`. `fill` writes its properties. Returns whether the object is empty.
 pub(in crate::sandbox) fn object(text: &mut String, fill: impl FnOnce(&mut Object<'_>)) -> bool {
     text.push('{');
     let mut object = Object { text, empty: true };
@@ -25,7 +26,7 @@ pub(in crate::sandbox) fn object(text: &mut String, fill: impl FnOnce(&mut Objec
     object.empty
 }
 
-/// Appends a list to `text`. Returns whether the list is empty.
+/// Appends a list to `text`. `fill` writes its items. Returns whether the list is empty.
 fn list(text: &mut String, fill: impl FnOnce(&mut List<'_>)) -> bool {
     text.push('[');
     let mut list = List { text, empty: true };
@@ -73,14 +74,14 @@ impl Object<'_> {
         })
     }
 
-    /// Writes a property that is a list with one object.
+    /// Writes a property that is a list with one object. `fill` writes the object.
     pub(in crate::sandbox) fn only(&mut self, name: &str, fill: impl FnOnce(&mut Object<'_>)) -> &mut Self {
         self.list(name, |list| {
             list.object(fill);
         })
     }
 
-    /// Writes a property, and removes it again if `write` returns that its value is empty.
+    /// Writes a property by `write`. If `write` returns true, the value is empty, and the property is removed again.
     fn unless_empty(&mut self, write: impl FnOnce(&mut Self) -> bool) -> &mut Self {
         let (before, was_empty) = (self.text.len(), self.empty);
         if write(self) {
@@ -138,13 +139,13 @@ impl List<'_> {
 /// A decimal with a fixed number of decimal places: 10010 with 2 places is `100.10`.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Decimal {
-    /// The value in units of the last decimal place.
+    /// The value without its decimal point: 10010 for `100.10`.
     pub(in crate::sandbox) units: i64,
-    /// The number of decimal places.
+    /// The number of decimal places: 2 for `100.10`.
     pub(in crate::sandbox) scale: u32,
 }
 
-/// Creates a decimal with a fixed number of decimal places.
+/// Creates a decimal from its value without the decimal point, and its number of decimal places.
 pub(in crate::sandbox) const fn decimal(units: i64, scale: u32) -> Decimal {
     Decimal { units, scale }
 }
@@ -168,7 +169,8 @@ impl Display for Decimal {
 }
 
 fn bare(text: &mut String, value: impl Display) {
-    // Writing to a `String` cannot fail. If the `Display` of a value fails, the text of that value is cut off.
+    // The result is ignored, because writing to a `String` cannot fail. If the `Display` of a value fails, the text of
+    // this value is cut off.
     let _ = write!(text, "{value}");
 }
 

@@ -1,4 +1,4 @@
-//! The shared directory as resources: Organization, InsurancePlan, Medication, Location, Practitioner,
+//! Writes the directory that all people share: Organization, InsurancePlan, Medication, Location, Practitioner and
 //! PractitionerRole.
 
 use super::super::clinical::codes::{identifier_type, location_form, organization_type, plan_type};
@@ -12,7 +12,7 @@ use super::records::Records;
 
 const NPI: &str = "http://hl7.org/fhir/sid/us-npi";
 
-/// Writes the directory that the whole nation shares.
+/// Writes the part of the directory that all districts share: payers, plans, laboratories, pharmacies and drugs.
 pub(in crate::sandbox) fn nation(records: &mut Records, nation: &Nation) {
     for organization in &nation.payers {
         body(records, organization, ("pay", "Payer"), None);
@@ -41,7 +41,7 @@ pub(in crate::sandbox) fn nation(records: &mut Records, nation: &Nation) {
     }
 }
 
-/// Writes the providers of a district.
+/// Writes the providers of a district: its sites and its practitioners.
 pub(in crate::sandbox) fn district(records: &mut Records, district: &District) {
     for site in &district.sites {
         body(

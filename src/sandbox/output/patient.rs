@@ -8,7 +8,8 @@ use super::super::people::names::Town;
 use super::super::people::profile::Profile;
 use super::json::{List, Object};
 
-/// The categories of race, in the order of the weights in `profile`.
+/// The categories of race. `Profile::race` is an index in this list. The weights in the file `profile` have the same
+/// order.
 const RACES: &[Code] = &[
     race("2106-3", "White"),
     race("2054-5", "Black or African American"),
@@ -183,7 +184,8 @@ fn names(list: &mut List<'_>, profile: &Profile) {
                 l.text(middle);
             }
         });
-        // For some people, an extension of the primitive says that the second given name is a middle name.
+        // For some people, an extension says that the second given name is a middle name. `_given` has it, because
+        // `given` is a list of primitives. `null` stands for the first given name.
         if profile.middle.is_some() && profile.record_number.is_multiple_of(4) {
             o.list("_given", |l| {
                 l.bare("null").object(|o| {
@@ -207,8 +209,8 @@ fn names(list: &mut List<'_>, profile: &Profile) {
     }
 }
 
-/// Writes the birth date. Most birth dates are days. Some are only a month or a year, some also have a time, and a few
-/// are unknown.
+/// Writes the birth date. For most people it is a day. For some it is only a month or a year, or a day with a time. For
+/// a few it is unknown.
 fn birth(o: &mut Object<'_>, profile: &Profile, precision: u64) {
     match precision {
         0..=2 => o.text("birthDate", Text::Year(profile.birth)),

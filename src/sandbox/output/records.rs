@@ -1,4 +1,4 @@
-//! Resources as lines of JSON.
+//! The resources of a person or of a part of the directory, each as a JSON text.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ impl Records {
         self.marks.is_empty()
     }
 
-    /// Writes a resource. `fill` writes everything after its type and id.
+    /// Writes a resource. `fill` writes all elements after `resourceType` and `id`.
     pub(in crate::sandbox) fn add(
         &mut self,
         resource_type: &'static str,

@@ -12,8 +12,8 @@ use url::Url;
 
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
-/// The Content-Security-Policy of pages. Pages embed their style and load nothing. There is no `form-action`: a form
-/// ends with a redirect to the application, and browsers would apply `form-action` to that redirect.
+/// The Content-Security-Policy of pages. Pages embed their style and load nothing. The policy has no `form-action`,
+/// because a form ends with a redirect to the application. Browsers would apply `form-action` to this redirect, too.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -33,7 +33,7 @@ pub(in crate::sandbox) fn json(status: StatusCode, value: &Value) -> Response {
     body(status, "application/json", value.to_string())
 }
 
-/// Returns a response with a resource.
+/// Returns a response with a resource, or a Bundle, as FHIR JSON.
 pub(in crate::sandbox) fn fhir(status: StatusCode, text: impl Into<Body>) -> Response {
     body(status, "application/fhir+json", text)
 }
@@ -43,7 +43,8 @@ pub(in crate::sandbox) fn outcome(status: StatusCode, code: IssueType, text: imp
     fhir(status, OperationOutcome::new(Issue::error(code, text)).to_json())
 }
 
-/// Returns the response to a missing or invalid access token. `came` is true if the request had a token.
+/// Returns the response to a request whose access token is missing or invalid. `came` is true if the request had an
+/// `Authorization` header.
 pub(in crate::sandbox) fn unauthorized(came: bool) -> Response {
     let text = if came {
         "the access token is unknown or expired"
@@ -60,7 +61,7 @@ pub(in crate::sandbox) fn unauthorized(came: bool) -> Response {
     response
 }
 
-/// Returns an error of a token endpoint (RFC 6749, section 5.2).
+/// Returns the error of a token endpoint as JSON (RFC 6749, section 5.2).
 pub(in crate::sandbox) fn oauth(status: StatusCode, error: &str, description: impl std::fmt::Display) -> Response {
     json(
         status,
@@ -68,7 +69,7 @@ pub(in crate::sandbox) fn oauth(status: StatusCode, error: &str, description: im
     )
 }
 
-/// Returns a response with a page.
+/// Returns a response with a page as HTML. If the page cannot be written, returns an error as plain text.
 pub(in crate::sandbox) fn page(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(text) => {
@@ -86,7 +87,7 @@ pub(in crate::sandbox) fn page(status: StatusCode, page: &impl Template) -> Resp
     }
 }
 
-/// Returns a redirect that the browser follows by GET.
+/// Returns a redirect with status 303, which the browser follows by GET.
 pub(in crate::sandbox) fn see_other(location: &str) -> Response {
     let mut response = Response::new(Body::empty());
     match HeaderValue::from_str(location) {
@@ -104,7 +105,7 @@ pub(in crate::sandbox) fn see_other(location: &str) -> Response {
     }
 }
 
-/// Redirects to an application's redirect URI, with these parameters added.
+/// Redirects to an application's redirect URI, and adds these parameters to its query.
 pub(in crate::sandbox) fn back(redirect_uri: &str, parameters: &[(&str, &str)]) -> Response {
     match Url::parse(redirect_uri) {
         Ok(mut url) => {

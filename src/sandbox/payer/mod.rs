@@ -1,7 +1,8 @@
-//! Organizations that a person can connect, over the synthetic population: payers, providers, facilities, an identity
-//! provider and a record locator. One HTTP server serves all of them.
+//! The organizations of the sandbox: payers, providers, facilities, an identity provider and a record locator. Their
+//! records come from the synthetic population. A person can connect an application to them. One HTTP server serves all
+//! of them.
 //!
-//! This module decides how such organizations behave towards a SMART client: who gets access, what they send and, for
+//! This module decides how these organizations behave towards a SMART client: who gets access, what they send and, for
 //! tests, how they fail. It does not know the service that connects to them.
 
 pub(super) mod answer;

@@ -1,6 +1,6 @@
 //! The parameters of a query or a form.
 
-/// Names and values in their order.
+/// The names and values of the parameters, in the order of the query or form.
 #[derive(Debug, Default)]
 pub(in crate::sandbox) struct Params(Vec<(String, String)>);
 
@@ -30,7 +30,7 @@ impl Params {
         self.get(name).unwrap_or_default()
     }
 
-    /// Returns all values of a parameter.
+    /// Returns all values of a parameter, in their order.
     pub(in crate::sandbox) fn all<'p>(&'p self, name: &str) -> impl Iterator<Item = &'p str> {
         let named = self.0.iter().filter(move |(one, _)| one == name);
         named.map(|(_, value)| value.as_str())
@@ -41,7 +41,7 @@ impl Params {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Checks that none of these parameters is repeated, as OAuth requires.
+    /// Checks that none of the parameters with these names is repeated, as OAuth requires.
     pub(in crate::sandbox) fn single(&self, names: &[&str]) -> Result<(), Repeated> {
         match names.iter().find(|name| self.all(name).count() > 1) {
             Some(name) => Err(Repeated((*name).to_owned())),

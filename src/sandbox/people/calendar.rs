@@ -1,15 +1,15 @@
-//! Points in time, and how FHIR writes them. The population's present is a fixed time, so the output is the same in
-//! every year.
+//! Points in time, and how FHIR writes them. The population's present is a fixed time, so the output does not depend on
+//! the day when it is generated.
 
 use std::fmt::{Display, Formatter, Result};
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 
-/// The seconds of a minute. `HOUR` and `DAY` are those of an hour and a day.
+/// The number of seconds in a minute. `HOUR` and `DAY` are the numbers of seconds in an hour and in a day.
 pub(in crate::sandbox) const MINUTE: i64 = 60;
 pub(in crate::sandbox) const HOUR: i64 = 60 * MINUTE;
 pub(in crate::sandbox) const DAY: i64 = 24 * HOUR;
-/// The seconds of a mean year.
+/// The number of seconds in a mean year.
 pub(in crate::sandbox) const YEAR: i64 = 31_556_952;
 
 /// The present of the population, 2025-12-31T00:00:00Z. People's lives are generated up to this time.
@@ -33,7 +33,7 @@ pub(in crate::sandbox) enum Text {
     Day(Moment),
     /// `2019-03-07T08:30:00-05:00`
     Second(Moment, Zone),
-    /// `2019-03-07T13:30:00.000Z`
+    /// `2019-03-07T13:30:00.000Z`. The milliseconds are computed from the seconds, so that they look real.
     Instant(Moment),
 }
 
@@ -43,7 +43,7 @@ impl Moment {
         Moment(self.0 + seconds)
     }
 
-    /// Returns the number of whole mean years until `later`.
+    /// Returns the number of whole years from this moment until `later`. Each year has the mean length.
     pub(in crate::sandbox) fn years_until(self, later: Moment) -> i64 {
         (later.0 - self.0) / YEAR
     }

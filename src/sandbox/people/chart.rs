@@ -1,4 +1,4 @@
-//! A person's record while it is generated: the person, their providers, and the resources so far.
+//! A person's record while it is generated: the person, the person's providers, and the resources so far.
 
 use uuid::Uuid;
 
@@ -16,7 +16,8 @@ pub(in crate::sandbox) struct Chart<'a> {
     pub(in crate::sandbox) dice: Dice,
     pub(in crate::sandbox) nation: &'a Nation,
     pub(in crate::sandbox) profile: &'a Profile,
-    /// The home district, and the district of referrals. The two may be the same.
+    /// The districts that treat the person: the home district at index 0, and the district of referrals at index 1.
+    /// Both may be the same district.
     pub(in crate::sandbox) care: &'a [District],
     /// The index of the person's usual doctor among the home district's practitioners.
     pub(in crate::sandbox) primary: usize,
@@ -83,13 +84,13 @@ impl<'a> Chart<'a> {
         &self.care[visit.place].sites[visit.site].organization
     }
 
-    /// Returns the laboratory for the person's samples. It depends on the person's district.
+    /// Returns the laboratory that tests the person's samples. The person's district decides which one.
     pub(in crate::sandbox) fn laboratory(&self) -> &'a Organization {
         let laboratories = &self.nation.laboratories;
         &laboratories[(self.profile.district % laboratories.len() as u64) as usize]
     }
 
-    /// Returns the coverage at a moment. If none covers this moment, returns the first coverage.
+    /// Returns the coverage at this moment. If the person has none at this moment, returns the person's first coverage.
     pub(in crate::sandbox) fn insurance(&self, at: Moment) -> Insurance {
         let covering = self
             .insurances

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use uuid::Uuid;
 
-/// The kind of entity that a stream is for.
+/// What a stream of random numbers generates.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum Stream {
     /// The nation's directory: payers, laboratories, pharmacies, drugs.
@@ -70,7 +70,7 @@ impl Dice {
         &table[self.index(table.len())]
     }
 
-    /// Returns a random index into `weights`. Its probability is proportional to the weight.
+    /// Returns a random index into `weights`. The probability of an index is proportional to its weight.
     pub(in crate::sandbox) fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut throw = self.below(weights.iter().sum());
         for (at, weight) in weights.iter().enumerate() {
@@ -82,7 +82,7 @@ impl Dice {
         weights.len() - 1
     }
 
-    /// Returns an id in the form of a random UUID.
+    /// Returns a random id. It has the form of a UUID of version 4.
     pub(in crate::sandbox) fn id(&mut self) -> Uuid {
         let mut bytes = [0; 16];
         self.0.fill_bytes(&mut bytes);

@@ -1,8 +1,8 @@
 //! The directory that people share: the nation's payers, laboratories, pharmacies, plans and drugs, and the providers
 //! of each district.
 //!
-//! A district serves 200 consecutive people. A person is referred only to their own district or to an earlier one. So
-//! a population of any size contains all providers that its people refer to.
+//! A district serves 200 consecutive people. A person is referred only to their own district, or to a district with a
+//! lower index. So a population of any size contains all providers to which its people are referred.
 
 use uuid::Uuid;
 
@@ -27,7 +27,7 @@ pub(in crate::sandbox) struct Organization {
 pub(in crate::sandbox) struct Plan {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) name: &'static str,
-    /// The code of the plan's type in R4's list of insurance plan types.
+    /// The code of the plan's type in R4's code system of insurance plan types.
     pub(in crate::sandbox) kind: &'static str,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::sandbox) const PLANS: &[(&str, &str)] = &[
     ("Family HMO", "medical"),
     ("Senior Advantage", "medical"),
 ];
-/// The index in [`PLANS`] of the plan for people of 65 years and more.
+/// The index in [`PLANS`] of the plan for people of 65 years or more.
 pub(in crate::sandbox) const SENIOR: usize = 2;
 
 const PAYERS: &[&str] = &[
@@ -65,7 +65,7 @@ impl Nation {
     /// The number of payers.
     pub(in crate::sandbox) const PAYERS: usize = PAYERS.len();
 
-    /// Generates the nation of a seed.
+    /// Generates the nation for a seed.
     pub(in crate::sandbox) fn new(seed: u64) -> Nation {
         let dice = &mut Dice::new(seed, Stream::Nation, 0);
         let mut named = |names: &[&str]| -> Vec<Organization> {
@@ -117,7 +117,7 @@ pub(in crate::sandbox) enum Specialty {
     Nursing,
 }
 
-/// For each specialty: the number of its practitioners in a district, and its code.
+/// For each specialty: the number of practitioners that each district has, and the code of the specialty.
 const STAFF: &[(Specialty, usize, Code)] = &[
     (
         Specialty::Family,
@@ -158,7 +158,7 @@ const STAFF: &[(Specialty, usize, Code)] = &[
     (Specialty::Nursing, 3, taxonomy("363L00000X", "Nurse Practitioner")),
 ];
 
-/// A practitioner. `role` is the id of the practitioner's PractitionerRole.
+/// A practitioner. `role` is the id of the PractitionerRole, which links the practitioner to the site.
 pub(in crate::sandbox) struct Practitioner {
     pub(in crate::sandbox) id: Uuid,
     pub(in crate::sandbox) role: Uuid,
@@ -190,7 +190,7 @@ pub(in crate::sandbox) struct Site {
 /// The providers of a district.
 pub(in crate::sandbox) struct District {
     pub(in crate::sandbox) town: &'static names::Town,
-    /// The sites. The hospital comes first.
+    /// The sites: a hospital, which comes first, and three practices or clinics.
     pub(in crate::sandbox) sites: Vec<Site>,
     /// The id of the Location of the hospital's emergency department.
     pub(in crate::sandbox) emergency: Uuid,
@@ -218,17 +218,17 @@ impl District {
         }
     }
 
-    /// Returns the index of the district that a person belongs to.
+    /// Returns the index of the home district of the person with this index.
     pub(in crate::sandbox) fn of(person: u64) -> u64 {
         person / PEOPLE
     }
 
-    /// Returns the time zone.
+    /// Returns the time zone of the district's town.
     pub(in crate::sandbox) fn zone(&self) -> Zone {
         Zone(self.town.3)
     }
 
-    /// Returns the index of a practitioner of a specialty. The same `key` always gives the same one.
+    /// Returns the index of a practitioner with this specialty. The same `key` always gives the same practitioner.
     pub(in crate::sandbox) fn practitioner(&self, specialty: Specialty, key: u64) -> usize {
         let first = self
             .practitioners
@@ -255,7 +255,7 @@ impl Practitioner {
         }
     }
 
-    /// Returns a reference to the role.
+    /// Returns a reference to the practitioner's PractitionerRole.
     pub(in crate::sandbox) fn role(&self) -> Link<'static> {
         link("PractitionerRole", self.role)
     }
@@ -321,10 +321,11 @@ pub(in crate::sandbox) fn phone(dice: &mut Dice) -> String {
 }
 
 /// Returns a number in the form of a National Provider Identifier, with a valid check digit. Real identifiers begin
-/// with 1 or 2. This one begins with 99, which is never assigned.
+/// with 1 or 2. The returned number begins with 99, so it belongs to no real provider.
 fn npi(dice: &mut Dice) -> String {
     let body = format!("99{:07}", dice.below(10_000_000));
-    // The check digit is Luhn's over the prefix 80840 and the body. The prefix adds 24 to the sum.
+    // Luhn's algorithm gives the check digit. It covers the prefix 80840 and then the body. The digits of the prefix
+    // add 24 to the sum.
     let sum: u32 = body
         .bytes()
         .rev()

@@ -8,7 +8,7 @@ use super::calendar::Moment;
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Insurance {
     pub(in crate::sandbox) id: Uuid,
-    /// The index of the payer in the nation's list. `plan` is the index among the payer's plans.
+    /// The index of the payer in `Nation::payers`. `plan` is the index of the plan among this payer's plans.
     pub(in crate::sandbox) payer: usize,
     pub(in crate::sandbox) plan: usize,
     pub(in crate::sandbox) from: Moment,

@@ -258,7 +258,7 @@ pub(in crate::sandbox) const TOWNS: &[Town] = &[
     Town("Portland", "ME", "041", -300),
 ];
 
-/// The first words of providers' names.
+/// The first words of the names of hospitals and clinics, such as `Cedar Valley Hospital`.
 pub(in crate::sandbox) const PROVIDERS: &[&str] = &[
     "Cedar Valley",
     "Good Harbor",

@@ -1,7 +1,7 @@
 //! The population: a number of people, and the directory that they share.
 //!
 //! Invariant: a person's resources depend only on the seed and the person's index. All references lead to resources of
-//! the same population, whatever its size.
+//! the same population, even if the population is small.
 
 use super::super::output::organizations;
 use super::super::output::records::Records;
@@ -31,8 +31,8 @@ impl Population {
         self.patients
     }
 
-    /// Returns the resources of the shared directory in portions: first those of the nation, then the providers of
-    /// each district.
+    /// Returns the resources of the shared directory in several parts: first the part of the nation, then one part for
+    /// the providers of each district.
     pub fn directory(&self) -> impl Iterator<Item = Records> {
         let nation = std::iter::once_with(|| {
             let mut records = Records::default();
@@ -47,12 +47,12 @@ impl Population {
         nation.chain(districts)
     }
 
-    /// Returns each person's resources, the Patient first.
+    /// Returns each person's resources. The Patient comes first.
     pub fn people(&self) -> impl Iterator<Item = Records> {
         (0..self.patients).map(|index| self.person(index))
     }
 
-    /// Returns the resources of the person with this index, the Patient first.
+    /// Returns the resources of the person with this index. The Patient comes first.
     pub fn person(&self, index: u64) -> Records {
         story::tell(self.seed, &self.nation, &Profile::of(self.seed, index))
     }

@@ -1,5 +1,5 @@
-//! Generates a person's profile: names, family, place, illnesses and frequency of visits. `story` generates the
-//! events.
+//! Generates a person's profile: names, family, place, illnesses and frequency of visits. The file `story` generates
+//! the events of the person's life.
 
 use uuid::Uuid;
 
@@ -9,8 +9,9 @@ use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, PLANS, SENIOR};
 use super::names;
 
-/// For each of ten consecutive people: the position, among these ten, of the head of the person's household. The head
-/// comes before the other members. So a population of any size contains the heads that its people refer to.
+/// The households of ten consecutive people. For each of the ten, the number is the position of the head of the
+/// household among the ten. The head comes before the other members. So a population of any size contains the head of
+/// each of its people.
 const HOUSEHOLDS: [u64; 10] = [0, 1, 1, 3, 4, 4, 4, 4, 8, 8];
 
 /// How often a person has visits.
@@ -39,7 +40,7 @@ pub(in crate::sandbox) struct Profile {
     pub(in crate::sandbox) given: &'static str,
     pub(in crate::sandbox) middle: Option<&'static str>,
     pub(in crate::sandbox) family: &'static str,
-    /// The family name before marriage, if it differs from `family`.
+    /// The family name before marriage. `None` if the person did not change the name.
     pub(in crate::sandbox) maiden: Option<&'static str>,
     pub(in crate::sandbox) birth: Moment,
     pub(in crate::sandbox) death: Option<Moment>,
@@ -47,11 +48,11 @@ pub(in crate::sandbox) struct Profile {
     pub(in crate::sandbox) line: String,
     pub(in crate::sandbox) postal_code: String,
     pub(in crate::sandbox) phone: String,
-    /// The index of the race in `RACES` of the file `patient`. `language` is an index in `LANGUAGES` of this file.
+    /// The index of the race in `RACES`. `language` is an index in `LANGUAGES`. Both lists are in the file `patient`.
     pub(in crate::sandbox) race: usize,
     pub(in crate::sandbox) language: usize,
     pub(in crate::sandbox) hispanic: bool,
-    /// The number of children of a multiple birth. `None` for a single birth.
+    /// The number of children that were born together, including this person. `None` for a single birth.
     pub(in crate::sandbox) siblings_at_birth: Option<u64>,
     pub(in crate::sandbox) payer: usize,
     pub(in crate::sandbox) plan: usize,
@@ -59,9 +60,9 @@ pub(in crate::sandbox) struct Profile {
     /// Whether the person measures blood pressure and pulse at home.
     pub(in crate::sandbox) monitors: bool,
     pub(in crate::sandbox) illnesses: Vec<Illness>,
-    /// The height of the person when grown up, in millimetres.
+    /// The height of the person as an adult, in millimetres.
     pub(in crate::sandbox) height: i64,
-    /// The weight of the person when grown up, in tenths of a kilogram.
+    /// The weight of the person as an adult, in tenths of a kilogram.
     pub(in crate::sandbox) weight: i64,
     pub(in crate::sandbox) systolic: i64,
     /// The head of the household. `None` if the person is the head.
@@ -79,12 +80,12 @@ impl Profile {
         profile
     }
 
-    /// Returns the age in whole years at a moment.
+    /// Returns the age at a moment, in whole years.
     pub(in crate::sandbox) fn age(&self, at: Moment) -> i64 {
         self.birth.years_until(at)
     }
 
-    /// Returns the last moment with events: the death, or the present.
+    /// Returns the last moment at which events can occur: the death, or the present if the person is alive.
     pub(in crate::sandbox) fn end(&self) -> Moment {
         self.death.unwrap_or(PRESENT)
     }

@@ -1,5 +1,5 @@
-//! Generates a person's life: insurance, diagnoses, visits, measurements, prescriptions. Other files write the
-//! resources. This file decides when and how often they occur.
+//! Generates a person's life: insurance, diagnoses, visits, measurements, prescriptions. This file decides when events
+//! occur, and how often. It calls other files, which write the resources.
 
 use super::super::billing::{claims, coverage};
 use super::super::clinical::diagnostics::{labs, vitals};
@@ -16,7 +16,7 @@ use super::dice::{Dice, Stream};
 use super::directory::{District, Nation, Specialty};
 use super::profile::{Burden, Profile};
 
-/// Visits are recorded for this period before [`Profile::end`].
+/// The length of the period before [`Profile::end`] in which visits are recorded.
 const REACH: i64 = 10 * YEAR;
 
 /// Writes a person's whole record.
@@ -77,7 +77,7 @@ fn visits(chart: &mut Chart<'_>) -> Vec<Visit> {
         Burden::Regular => (17, 40),
         Burden::Heavy => (42, 90),
     };
-    // `span` is shorter than `REACH` for a young child. So the child gets fewer visits, in proportion to its age.
+    // `span` is shorter than `REACH` for a child under ten. So such a child has fewer visits, in proportion to its age.
     let many = (chart.dice.between(low, high) * span / REACH).max(2);
     let mut starts: Vec<i64> = (0..many).map(|_| chart.dice.below(span as u64) as i64).collect();
     starts.sort_unstable();

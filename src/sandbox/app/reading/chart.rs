@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 /// The width of the chart in SVG units. `HEIGHT` is its height.
 const WIDTH: f64 = 240.0;
 const HEIGHT: f64 = 64.0;
-/// The distance of the outermost dots from the edges, in SVG units.
+/// The distance from the edges of the chart to the outermost dots, in SVG units.
 const MARGIN: f64 = 6.0;
 
 /// A value that was measured on a day.
@@ -32,13 +32,14 @@ pub(in crate::sandbox::app) struct Chart {
     /// The line's points in SVG's notation.
     pub(in crate::sandbox::app) line: String,
     pub(in crate::sandbox::app) dots: Vec<Dot>,
-    /// The top and the height of the normal range, in SVG units. `None` if the range is unknown.
+    /// The top and the height of the normal range, in SVG units. If the range has only one bound, it extends to the
+    /// edge of the chart. `None` if the range is unknown.
     pub(in crate::sandbox::app) band: Option<(String, String)>,
 }
 
 impl Chart {
-    /// Computes the chart of these points, oldest first. `usual` is the normal range. Returns `None` for fewer than
-    /// two points, or if a value is not finite.
+    /// Computes the chart of these points. The oldest point must come first. `usual` has the lower and the upper bound
+    /// of the normal range, if they are known. Returns `None` for fewer than two points, or if a value is not finite.
     pub(in crate::sandbox::app) fn of(points: &[Point], usual: (Option<f64>, Option<f64>)) -> Option<Chart> {
         let [first, .., last] = points else { return None };
         let values = points.iter().map(|point| point.value).filter(|value| value.is_finite());
@@ -54,7 +55,7 @@ impl Chart {
         });
         let days = (last.day - first.day).num_days() as f64;
         let across = |at: usize, point: &Point| {
-            // If all values are from the same day, the dots are spaced evenly.
+            // If all values are from the same day, the days decide nothing. So the dots are spaced evenly.
             let share = if days > 0.0 {
                 (point.day - first.day).num_days() as f64 / days
             } else {
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn values_lie_where_their_days_and_sizes_are() {
         let chart = Chart::of(&[at(1, 0.0), at(3, 5.0), at(11, 20.0)], (Some(0.0), Some(10.0))).unwrap();
-        // One fifth of the days is one fifth of the width between the margins.
+        // The second value is 2 of 10 days after the first. So its x is at one fifth of the width between the margins.
         assert_eq!(chart.line, "6.0,58.0 51.6,45.0 234.0,6.0");
         assert_eq!(chart.band, Some(("32.0".to_owned(), "26.0".to_owned())));
         let out: Vec<bool> = chart.dots.iter().map(|dot| dot.is_out).collect();

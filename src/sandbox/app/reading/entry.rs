@@ -6,20 +6,22 @@ use serde_json::Value;
 use super::medicines;
 use super::text::{concept, list, name_of, reference, said_day, said_period};
 
-/// The maximum number of reasons, of diagnoses and of procedures shown for a visit.
+/// The maximum number of reasons that are shown for a visit. Its diagnoses and its procedures have the same maximum.
 const DETAILS: usize = 6;
 
 /// A prescription, a visit or a plan, described for people.
 #[derive(Debug, Default)]
 pub(in crate::sandbox::app) struct Entry {
     pub(in crate::sandbox::app) title: String,
-    /// The rule that generated the resource. `None` if the resource came from a source.
+    /// The rule of normalization that generated the resource, such as `InsurancePlan`. `None` if the resource came from
+    /// a source.
     pub(in crate::sandbox::app) made: Option<String>,
-    /// The facts about the resource: a name, with one or more values.
+    /// The facts about the resource. Each has a name, such as `Status`, and one or more values.
     pub(in crate::sandbox::app) facts: Vec<(&'static str, Vec<String>)>,
     /// Type and id of the resource, such as `Encounter/1`.
     pub(in crate::sandbox::app) name: String,
-    /// The claim that the resource was generated from, if it is known.
+    /// The reference to the claim that the resource was generated from, such as `ExplanationOfBenefit/1`, if it is
+    /// known.
     pub(in crate::sandbox::app) claim: Option<String>,
 }
 
@@ -37,7 +39,7 @@ pub(in crate::sandbox::app) fn prescription(order: &Value) -> Entry {
     entry
 }
 
-/// Describes an Encounter, with the names of the Conditions and Procedures that belong to it.
+/// Describes an Encounter. The Conditions and Procedures that refer to the Encounter are shown by their names.
 pub(in crate::sandbox::app) fn visit(visit: &Value, conditions: &[Value], procedures: &[Value]) -> Entry {
     let kind = list(&visit["type"]).find_map(concept);
     let class = visit["class"]["display"].as_str().or(visit["class"]["code"].as_str());
@@ -81,7 +83,7 @@ pub(in crate::sandbox::app) fn plan(plan: &Value) -> Entry {
     entry
 }
 
-/// Describes a Coverage whose plan is unknown.
+/// Describes a Coverage that names no InsurancePlan.
 pub(in crate::sandbox::app) fn coverage(coverage: &Value) -> Entry {
     let is_plan = |class: &&Value| list(&class["type"]["coding"]).any(|coding| coding["code"] == "plan");
     let name = list(&coverage["class"])
@@ -97,7 +99,7 @@ pub(in crate::sandbox::app) fn coverage(coverage: &Value) -> Entry {
 }
 
 impl Entry {
-    /// Returns the kind of records that a generated resource was made from.
+    /// Returns the word for the records that a generated resource was made from: `coverage` or `claims`.
     pub(in crate::sandbox::app) fn made_from(&self) -> &'static str {
         match self.made.as_deref() {
             Some("InsurancePlan") => "coverage",

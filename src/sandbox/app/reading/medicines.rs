@@ -7,20 +7,22 @@ use serde_json::Value;
 
 use super::text::{concept, iso_day, list, moment, name_of, reference, said_day, shortened};
 
-/// A medicine.
+/// All prescriptions and statements of one medication, described as one medicine.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Medicine {
     pub(in crate::sandbox::app) title: String,
     /// Whether a request or a statement with the status `active` is among the records.
     pub(in crate::sandbox::app) is_current: bool,
-    /// The dosage text of the newest record that has one.
+    /// The dosage text of the newest record. If this record has none, the dosage text of an older record that came
+    /// before it in the list.
     pub(in crate::sandbox::app) directions: Option<String>,
     /// The number of the medicine's MedicationRequests and MedicationStatements.
     pub(in crate::sandbox::app) orders: usize,
     /// The date of the first record, as FHIR writes it. `last` is the date of the last record.
     pub(in crate::sandbox::app) first: Option<String>,
     pub(in crate::sandbox::app) last: Option<String>,
-    /// The prescriber, from the newest record that names one.
+    /// The prescriber in the newest record. If this record names none, the prescriber in an older record that came
+    /// before it in the list.
     pub(in crate::sandbox::app) by: Option<String>,
     /// The date of the last dispense.
     pub(in crate::sandbox::app) fetched: Option<String>,
@@ -29,8 +31,9 @@ pub(in crate::sandbox::app) struct Medicine {
 }
 
 impl Medicine {
-    /// Formats when the medicine was prescribed. For a current medicine, the text is "since" and the first day. For an
-    /// earlier one, it has the first and the last day. `None` if no date is known.
+    /// Formats when the medicine was prescribed. For a current medicine, the text is `since` and the first day, such as
+    /// `since 1 March 2026`. For an earlier medicine, the text has the first and the last day. `None` if no date is
+    /// known.
     pub(in crate::sandbox::app) fn period(&self) -> Option<String> {
         let (first, last) = (self.first.as_deref()?, self.last.as_deref()?);
         let (first, last) = (said_day(first), said_day(last));
@@ -55,7 +58,7 @@ impl Medicine {
         if self.first.as_deref().is_none_or(|first| at < first) {
             self.first = Some(at.to_owned());
         }
-        // The newest record has the current directions.
+        // The directions and the prescriber of the newest record are the current ones.
         if self.last.as_deref().is_none_or(|last| at >= last) {
             self.last = Some(at.to_owned());
             self.directions = directions(order).or(self.directions.take());
@@ -70,7 +73,7 @@ impl Medicine {
 pub(in crate::sandbox::app) fn medicines(orders: &[Value], dispenses: &[Value]) -> Vec<Medicine> {
     let mut all: BTreeMap<String, Medicine> = BTreeMap::new();
     for order in orders {
-        // An order entered in error does not count.
+        // Skips an order that was entered in error.
         let (Some(title), false) = (title_of(order), order["status"] == "entered-in-error") else {
             continue;
         };
@@ -98,8 +101,8 @@ pub(in crate::sandbox::app) fn medicines(orders: &[Value], dispenses: &[Value]) 
     all
 }
 
-/// Returns the name of the medication. It comes from the code, or else from the contained Medication, or else from the
-/// reference.
+/// Returns the name of the medication. The name comes from the code. If there is none, it comes from the contained
+/// Medication, and otherwise from the display of the reference.
 pub(in crate::sandbox::app) fn title_of(resource: &Value) -> Option<String> {
     let referred = &resource["medicationReference"];
     let contained = referred["reference"].as_str().and_then(|name| name.strip_prefix('#'));

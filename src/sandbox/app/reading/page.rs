@@ -4,7 +4,7 @@
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::sandbox::app) struct Part<T> {
     pub(in crate::sandbox::app) shown: Vec<T>,
-    /// The number of the page before this page. `after` is the number of the page after it.
+    /// The number of the previous page. `after` is the number of the next page. `None` if there is no such page.
     pub(in crate::sandbox::app) before: Option<usize>,
     pub(in crate::sandbox::app) after: Option<usize>,
     /// The number of entries in the whole list.
@@ -12,8 +12,8 @@ pub(in crate::sandbox::app) struct Part<T> {
 }
 
 impl<T> Part<T> {
-    /// Returns the page with this number, counted from 1. A number that is too large gives the last page, and 0 the
-    /// first.
+    /// Returns the page with this number. The first page has the number 1. A number that is too large gives the last
+    /// page, and 0 gives the first page.
     pub(in crate::sandbox::app) fn of(all: Vec<T>, number: usize, size: usize) -> Part<T> {
         let total = all.len();
         let pages = total.div_ceil(size).max(1);

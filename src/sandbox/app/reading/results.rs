@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::chart::{Chart, Point};
 use super::text::{concept, iso_day, list, moment, said_day, said_number, said_unit, shortened};
 
-/// The maximum number of values of a series that are listed and drawn. Only the newest values are.
+/// The maximum number of values of a series that are listed and drawn. If there are more, the newest are used.
 const MAX_READINGS: usize = 12;
 /// Statuses of Observations whose values are not shown.
 const UNSEEN: [&str; 3] = ["cancelled", "entered-in-error", "registered"];
@@ -16,27 +16,28 @@ const UNSEEN: [&str; 3] = ["cancelled", "entered-in-error", "registered"];
 /// A value that was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Reading {
-    /// The time as FHIR writes it.
+    /// The date or time as FHIR writes it, such as `2026-03-01T08:30:00Z`.
     pub(in crate::sandbox::app) at: String,
-    /// The day as people write it.
+    /// The day as people write it, such as `1 March 2026`.
     pub(in crate::sandbox::app) when: String,
     pub(in crate::sandbox::app) text: String,
     pub(in crate::sandbox::app) number: Option<f64>,
-    /// How the value differs from the normal range. `None` if it does not differ, or if it is not known whether it
-    /// does.
+    /// How the value differs from the normal range, such as `High`. `None` if the value is normal, or if this is
+    /// unknown.
     pub(in crate::sandbox::app) flag: Option<&'static str>,
     /// Type and id of the Observation, such as `Observation/1`.
     pub(in crate::sandbox::app) name: String,
 }
 
-/// All values with the same title and unit, newest first.
+/// The values that have the same title and unit. `readings` has the newest of them, at most `MAX_READINGS`. The newest
+/// value comes first.
 #[derive(Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Series {
     pub(in crate::sandbox::app) title: String,
-    /// The normal range in words.
+    /// The normal range of the newest value in words, such as `4 to 5.6 %`. `None` if this value has no range.
     pub(in crate::sandbox::app) usual: Option<String>,
     pub(in crate::sandbox::app) readings: Vec<Reading>,
-    /// The number of all values. `readings` has only the newest.
+    /// The number of all values with this title and unit. `readings` has only the newest of them.
     pub(in crate::sandbox::app) total: usize,
     pub(in crate::sandbox::app) chart: Option<Chart>,
 }
@@ -47,7 +48,7 @@ impl Series {
         self.readings.first()
     }
 
-    /// Returns the text alternative of the chart.
+    /// Returns a sentence about the chart for people who cannot see it.
     pub(in crate::sandbox::app) fn described(&self) -> String {
         let numbers = || self.readings.iter().filter_map(|one| one.number);
         let (low, high) = numbers().fold((f64::MAX, f64::MIN), |(low, high), number| {
@@ -75,7 +76,8 @@ struct Measured {
     reading: Reading,
 }
 
-/// Groups the values of Observations into series. The series with the newest value comes first.
+/// Groups the values of Observations into series. The series are sorted by the day of their newest value. The newest
+/// day comes first.
 pub(in crate::sandbox::app) fn series(observations: &[Value]) -> Vec<Series> {
     let mut kinds: BTreeMap<(String, String), Vec<Measured>> = BTreeMap::new();
     for one in observations.iter().flat_map(measured) {
@@ -86,12 +88,12 @@ pub(in crate::sandbox::app) fn series(observations: &[Value]) -> Vec<Series> {
     }
     let mut all: Vec<Series> = kinds.into_values().map(one_series).collect();
     let newest = |series: &Series| series.newest().map(|reading| iso_day(&reading.at).to_owned());
-    // The sort is stable, so series of one day stay in the order of their titles.
+    // The sort is stable. So series whose newest values are from the same day stay in the order of their titles.
     all.sort_by_key(|series| std::cmp::Reverse(newest(series)));
     all
 }
 
-/// Returns the titles and values of an Observation: its own value and those of its components.
+/// Returns the value of an Observation and the values of its components, each with its title.
 pub(in crate::sandbox::app) fn readings(observation: &Value) -> Vec<(String, Reading)> {
     let all = measured(observation).into_iter();
     all.map(|one| (one.title, one.reading)).collect()
@@ -198,7 +200,8 @@ fn one_series(mut all: Vec<Measured>) -> Series {
     Series {
         title,
         usual: usual.map(|text| text.trim_end().to_owned()),
-        // If a value is not a number or has no day, there is no chart. A chart without that value would mislead.
+        // If a value is not a number or has no day, it cannot be drawn. Then there is no chart, because a chart without
+        // this value would mislead.
         chart: (points.len() == readings.len())
             .then(|| Chart::of(&points, bounds))
             .flatten(),

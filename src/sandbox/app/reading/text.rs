@@ -16,7 +16,7 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-/// The maximum number of characters of a text. Longer notes are cut.
+/// The maximum number of characters of a text. A longer text is cut.
 const MAX_TEXT: usize = 160;
 
 /// Returns the resources of a Bundle.
@@ -25,12 +25,13 @@ pub(in crate::sandbox::app) fn resources(mut bundle: Value) -> Vec<Value> {
     entries.map(|entry| entry["resource"].take()).collect()
 }
 
-/// Returns the items of an array. Other values give none.
+/// Returns the items of an array. If `value` is not an array, there are none.
 pub(in crate::sandbox::app) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// Returns the name of a CodeableConcept: its text, or else a display, or else a code.
+/// Returns the name of a CodeableConcept: its text. If there is none, returns the first display of its codings, or
+/// otherwise their first code.
 pub(in crate::sandbox::app) fn concept(concept: &Value) -> Option<String> {
     let codings = || list(&concept["coding"]);
     let display = || codings().find_map(|coding| coding["display"].as_str());
@@ -58,8 +59,9 @@ pub(in crate::sandbox::app) fn shortened(text: &str) -> String {
     }
 }
 
-/// Returns the date or time of an element of several types, such as `effective` in an Observation. A Period gives its
-/// start, or else its end.
+/// Returns the date or time of an element that may have several types. For example, the name `effective` finds
+/// `effectiveDateTime`, `effectiveInstant` or `effectivePeriod`. For a Period, returns its start, or its end if it has
+/// no start.
 pub(in crate::sandbox::app) fn moment<'v>(resource: &'v Value, name: &str) -> Option<&'v str> {
     let of = |end: &str| &resource[format!("{name}{end}")];
     let period = of("Period");
@@ -67,13 +69,14 @@ pub(in crate::sandbox::app) fn moment<'v>(resource: &'v Value, name: &str) -> Op
     given.into_iter().find_map(Value::as_str)
 }
 
-/// Returns the day of a date or time, such as `2026-03-01`.
+/// Returns the day of a date or time, such as `2026-03-01`. A date without a day, such as `2026-03`, is returned as it
+/// is.
 pub(in crate::sandbox::app) fn iso_day(text: &str) -> &str {
     text.get(..10).unwrap_or(text)
 }
 
-/// Formats the day of a date or time for people: `1 March 2026`, or `March 2026` without a day. Other text is only
-/// shortened.
+/// Formats the day of a date or time for people: `1 March 2026`, or `March 2026` if the date has no day. Any other
+/// text, such as `2026`, is returned, but cut if it is too long.
 pub(in crate::sandbox::app) fn said_day(text: &str) -> String {
     let mut parts = iso_day(text).split('-');
     let (year, month, day) = (parts.next(), parts.next().and_then(month_name), parts.next());
@@ -85,7 +88,7 @@ pub(in crate::sandbox::app) fn said_day(text: &str) -> String {
     }
 }
 
-/// Formats the month of a date or time, such as `March 2026`. If only the year is given, formats the year.
+/// Formats the month of a date or time for people, such as `March 2026`. A date that is only a year gives the year.
 pub(in crate::sandbox::app) fn said_month(text: &str) -> String {
     said_day(text.get(..7).unwrap_or(text))
 }
@@ -95,7 +98,7 @@ fn month_name(number: &str) -> Option<&'static str> {
     MONTHS.get(number.checked_sub(1)?).copied()
 }
 
-/// Formats the days of a period. `None` if it has neither a start nor an end.
+/// Formats the start and the end of a period as days. `None` if it has neither a start nor an end.
 pub(in crate::sandbox::app) fn said_period(period: &Value) -> Option<String> {
     let day = |name: &str| period[name].as_str().map(said_day);
     match (day("start"), day("end")) {
@@ -109,7 +112,8 @@ pub(in crate::sandbox::app) fn said_number(number: f64) -> String {
     format!("{number}")
 }
 
-/// Formats a UCUM unit for people. The braces of annotations are removed, as in `mL/min/{1.73_m2}`.
+/// Formats a UCUM unit for people. It removes the braces of annotations. So `mL/min/{1.73_m2}` becomes
+/// `mL/min/1.73 m²`.
 pub(in crate::sandbox::app) fn said_unit(unit: &str) -> String {
     match unit {
         "Cel" => return "°C".to_owned(),
@@ -124,7 +128,7 @@ pub(in crate::sandbox::app) fn said_unit(unit: &str) -> String {
     }
 }
 
-/// Returns the text of a HumanName, or else its given names and its family name.
+/// Returns the text of a HumanName. If there is none, returns its given names and its family name.
 pub(in crate::sandbox::app) fn named(name: &Value) -> Option<String> {
     text(&name["text"]).or_else(|| {
         let given = name["given"].as_array().into_iter().flatten().filter_map(text);

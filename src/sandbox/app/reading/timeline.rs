@@ -9,12 +9,13 @@ use super::medicines::medicines;
 use super::results::readings;
 use super::text::{concept, iso_day, list, moment, name_of, said_day, said_month};
 
-/// The maximum number of abnormal values that are listed for the results of a day.
+/// The maximum number of abnormal values that are listed for the results of a day. For a visit, at most `MAX_NAMED` + 1
+/// texts are listed.
 const MAX_NAMED: usize = 3;
 /// The names of the facts that are shown below the title of a visit.
 const VISIT_FACTS: [&str; 3] = ["With", "Reason", "Diagnosis"];
 
-/// The kind of an event. On one day, events are in the order of these variants.
+/// The kind of an event. Events of the same day are sorted in the order of these variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::sandbox::app) enum Sort {
     Visit,
@@ -25,7 +26,7 @@ pub(in crate::sandbox::app) enum Sort {
 }
 
 impl Sort {
-    /// Returns the name on the page.
+    /// Returns the name of the kind that the page shows.
     pub(in crate::sandbox::app) fn word(self) -> &'static str {
         match self {
             Sort::Visit => "Visit",
@@ -36,7 +37,7 @@ impl Sort {
         }
     }
 
-    /// Returns the CSS class.
+    /// Returns the CSS class for events of this kind.
     pub(in crate::sandbox::app) fn class(self) -> &'static str {
         match self {
             Sort::Visit => "visit",
@@ -58,7 +59,7 @@ pub(in crate::sandbox::app) struct Event {
     pub(in crate::sandbox::app) about: Vec<String>,
     /// Whether the event has an abnormal value.
     pub(in crate::sandbox::app) is_marked: bool,
-    /// Type and id of the event's resource. `None` if the event has several resources.
+    /// Type and id of the event's resource. `None` for the results of a day, because they are several resources.
     pub(in crate::sandbox::app) name: Option<String>,
 }
 
@@ -82,7 +83,7 @@ pub(in crate::sandbox::app) struct Records<'r> {
     pub(in crate::sandbox::app) visits: &'r [Value],
     /// Observations of laboratories.
     pub(in crate::sandbox::app) results: &'r [Value],
-    /// DiagnosticReports of laboratories. Their names become titles.
+    /// DiagnosticReports of laboratories. The names of a day's reports are the title of that day's results.
     pub(in crate::sandbox::app) reports: &'r [Value],
     pub(in crate::sandbox::app) orders: &'r [Value],
     pub(in crate::sandbox::app) vaccines: &'r [Value],
@@ -90,19 +91,19 @@ pub(in crate::sandbox::app) struct Records<'r> {
     pub(in crate::sandbox::app) procedures: &'r [Value],
 }
 
-/// Returns all events, newest first.
+/// Returns the events of all records, newest first.
 pub(in crate::sandbox::app) fn timeline(records: &Records<'_>) -> Vec<Event> {
     let mut all: Vec<Event> = records.visits.iter().filter_map(|one| visited(one, records)).collect();
     all.extend(results(records));
     all.extend(started(records.orders));
     all.extend(records.vaccines.iter().filter_map(vaccine));
     all.extend(records.procedures.iter().filter_map(procedure));
-    // On one day, a visit comes before its results.
+    // Events of the same day are sorted by their kind, so that a visit comes before its results.
     all.sort_by(|one, other| other.day.cmp(&one.day).then(one.sort.cmp(&other.sort)));
     all
 }
 
-/// Groups events by month. The events must be in the order of their days.
+/// Groups events by month. The events must be sorted by day, so that the events of a month are neighbours.
 pub(in crate::sandbox::app) fn months(events: Vec<Event>) -> Vec<Month> {
     let mut months: Vec<Month> = Vec::new();
     for event in events {

@@ -9,8 +9,8 @@ use super::super::codes::{Code, data_absent, loinc, observation_category, snomed
 use super::observations::{self, Draft, Range, Value, When};
 use super::reports;
 
-/// A measured substance. `low` and `high` are the bounds of its normal range, without the decimal point. If `scale` is
-/// 1, 42 means 4.2.
+/// A measured substance. `low` and `high` are the bounds of its normal range, without the decimal point. `scale` is the
+/// number of decimal places: with a `scale` of 1, 42 means 4.2.
 struct Analyte {
     code: Code,
     unit: Unit,
@@ -29,7 +29,7 @@ const fn analyte(code: Code, unit: &'static str, scale: u32, low: i64, high: i64
     }
 }
 
-/// A panel of analytes.
+/// A panel: the analytes that the laboratory measures together.
 pub(in crate::sandbox) struct Panel {
     pub(in crate::sandbox) code: Code,
     analytes: &'static [Analyte],

@@ -11,7 +11,7 @@ use super::super::codes::{Code, interpretation};
 /// The value of an observation.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum Value<'a> {
-    /// No value. The members or components have values.
+    /// No value of its own. Its members or its components have the values.
     None,
     Quantity(Decimal, Unit),
     Concept(&'a Code),
@@ -20,7 +20,8 @@ pub(in crate::sandbox) enum Value<'a> {
     Absent(&'a Code),
 }
 
-/// The time of an observation, with its precision.
+/// The time of an observation. Each variant is a precision. `Hours` is a period that begins at the moment and lasts
+/// this number of hours.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) enum When {
     Moment(Moment),
@@ -30,7 +31,8 @@ pub(in crate::sandbox) enum When {
     Hours(Moment, i64),
 }
 
-/// The bounds of the normal range, in units of the last decimal place of the value.
+/// The bounds of the normal range, in units of the last decimal place of the value. With one decimal place, 42 means
+/// 4.2.
 #[derive(Clone, Copy)]
 pub(in crate::sandbox) struct Range {
     pub(in crate::sandbox) low: i64,
@@ -131,8 +133,8 @@ fn effective(o: &mut Object<'_>, when: When, zone: Zone) {
     }
 }
 
-/// Writes the value and its interpretation, but not the reference range. In R4's order, other elements come before the
-/// reference range, so `range` writes it later.
+/// Writes the value and its interpretation. The function `range` writes the reference range later, because R4 has other
+/// elements between the interpretation and the reference range.
 fn value(o: &mut Object<'_>, value: Value<'_>, range: Option<Range>) {
     match value {
         Value::None => {}

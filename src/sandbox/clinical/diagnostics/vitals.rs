@@ -207,7 +207,8 @@ fn blood_pressure(chart: &mut Chart<'_>, visit: &Visit, when: When) {
 fn body(chart: &mut Chart<'_>, visit: &Visit, when: When) {
     let profile = chart.profile;
     let years = profile.age(visit.start);
-    // The share of the full height in thousandths. It grows linearly from birth to 17 years.
+    // The factor from the height of the adult to the present height, in thousandths. It grows linearly from birth to
+    // the age of 17 years.
     let grown = if years >= 17 { 1000 } else { 290 + years * 710 / 17 };
     let height = profile.height * grown / 1000;
     let weight = (profile.weight * grown / 1000 * grown / 1000 * grown / 1000 + chart.dice.near(0, 25)).max(28);
@@ -316,8 +317,8 @@ fn draft<'a>(
     }
 }
 
-/// Returns the time of a measurement. Most have a time of day. A few have only a day or a month, or a period of an
-/// hour.
+/// Returns the time of a measurement, with a random precision. Most measurements have a time of day. A few have only a
+/// day or a month, or a period of an hour.
 fn known(chart: &mut Chart<'_>, at: Moment) -> When {
     match chart.dice.below(100) {
         0..=1 => When::Month(at),

@@ -15,6 +15,6 @@ pub(in crate::sandbox) struct Dispensing<'a> {
     pub(in crate::sandbox) pharmacy: &'a Organization,
     pub(in crate::sandbox) prescriber: Link<'a>,
     pub(in crate::sandbox) at: Moment,
-    /// The number of the refill. It is 0 for the first dispense.
+    /// The number of earlier dispenses for the same prescription. It is 0 for the first dispense.
     pub(in crate::sandbox) refill: i64,
 }

@@ -2,14 +2,14 @@
 
 use super::super::codes::{Code, rxnorm, snomed};
 
-/// A drug as it is sold.
+/// A drug in the form and the package in which a pharmacy sells it.
 pub(in crate::sandbox) struct Drug {
     pub(in crate::sandbox) code: Code,
     pub(in crate::sandbox) form: Code,
     pub(in crate::sandbox) directions: &'static str,
-    /// The number of units taken in a day.
+    /// The number of units, such as tablets, that a person takes in a day.
     pub(in crate::sandbox) daily: i64,
-    /// The number of days that one dispense lasts.
+    /// The number of days for which one dispense is enough.
     pub(in crate::sandbox) days: i64,
     /// The price of one dispense in cents.
     pub(in crate::sandbox) price: i64,
@@ -241,7 +241,7 @@ impl Drug {
     }
 }
 
-/// Returns the index in [`DRUGS`] of an RxNorm code.
+/// Returns the index in [`DRUGS`] of the drug with this RxNorm code. `None` if there is no such drug.
 pub(in crate::sandbox) fn place(code: &str) -> Option<usize> {
     DRUGS.iter().position(|drug| drug.code.code == code)
 }

@@ -6,7 +6,7 @@ use super::super::super::people::calendar::{DAY, Moment, PRESENT, Text, YEAR};
 use super::super::super::people::chart::Chart;
 use super::super::codes::{Code, cvx, snomed};
 
-/// The vaccines of childhood, with the ages in months.
+/// The vaccines of childhood. The numbers are the ages in months at which a child gets the doses.
 const CHILDHOOD: &[(Code, &[i64])] = &[
     (cvx("08", "Hep B, adolescent or pediatric"), &[0, 1, 6]),
     (cvx("20", "DTaP"), &[2, 4, 6, 15, 52]),
@@ -31,8 +31,8 @@ const ARMS: &[Code] = &[
 ];
 /// 2021-02-01: the first day of COVID-19 vaccinations in the population.
 const COVID_BEGAN: Moment = Moment(1_612_137_600);
-/// Influenza and tetanus vaccinations are recorded only if they lie at most this long before `Profile::end`, the last
-/// moment with events.
+/// The approximate length of the period before `Profile::end` in which influenza and tetanus vaccinations are recorded.
+/// `Profile::end` is the last moment with events.
 const REACH: i64 = 10 * YEAR;
 
 /// Writes all of a person's immunizations.

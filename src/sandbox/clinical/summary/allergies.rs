@@ -1,4 +1,4 @@
-//! AllergyIntolerance: a person's allergies, or the statement that none is known.
+//! AllergyIntolerance: the allergies of a person, or one resource which states that no allergy is known.
 
 use super::super::super::people::calendar::{DAY, Text};
 use super::super::super::people::chart::Chart;
@@ -49,7 +49,7 @@ const SUBSTANCES: &[(Code, &str, Code)] = &[
 ];
 const NONE_KNOWN: Code = snomed("716186003", "No known allergy");
 
-/// Writes a person's allergies, or that none is known.
+/// Writes a person's allergies. If the person has none, writes that no allergy is known.
 pub(in crate::sandbox) fn write(chart: &mut Chart<'_>) {
     let many = chart.dice.weighted(&[60, 22, 12, 6]);
     if many == 0 {

@@ -12,7 +12,7 @@ use super::diagnoses::Acute;
 struct Course {
     since: Moment,
     until: Option<Moment>,
-    /// Whether only the month of onset is recorded.
+    /// Whether the onset is recorded only as a month.
     vague: bool,
     refuted: bool,
 }
@@ -28,7 +28,8 @@ pub(in crate::sandbox) fn chronic_condition(chart: &mut Chart<'_>, illness: Illn
     write(chart, illness.id, &illness.what.icd, &illness.what.snomed, course, None);
 }
 
-/// Writes the condition that was diagnosed at a visit. Returns it as a reason, to which other resources refer.
+/// Writes the condition that was diagnosed at a visit. Returns it as a reason, so that the other resources of the visit
+/// can refer to it.
 pub(in crate::sandbox) fn acute_condition(chart: &mut Chart<'_>, visit: &Visit, what: &'static Acute) -> Reason {
     let id = chart.dice.id();
     let since = visit

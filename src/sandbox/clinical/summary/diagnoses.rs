@@ -6,12 +6,12 @@ use super::super::codes::{Code, icd10, snomed};
 pub(in crate::sandbox) struct Chronic {
     pub(in crate::sandbox) icd: Code,
     pub(in crate::sandbox) snomed: Code,
-    /// The probability of having the condition at the age of `from_age` + 40 years, in thousandths. The probability
-    /// grows linearly with age, up to the age of 80, and is at most 700.
+    /// The probability that a person has the condition at the age of `from_age` + 40 years, in thousandths. Before the
+    /// age of `from_age`, it is 0. From then on it grows linearly with age, up to the age of 80. It is at most 700.
     pub(in crate::sandbox) per_mille: u64,
     pub(in crate::sandbox) from_age: i64,
     pub(in crate::sandbox) raises_pressure: bool,
-    /// RxNorm codes of drugs in `drugs::DRUGS`.
+    /// The RxNorm codes of the drugs for the condition. The drugs are in `drugs::DRUGS`.
     pub(in crate::sandbox) drugs: &'static [&'static str],
 }
 
@@ -159,7 +159,7 @@ pub(in crate::sandbox) struct Acute {
     pub(in crate::sandbox) days: i64,
     /// The RxNorm code of the prescribed drug in `drugs::DRUGS`. `None` if no drug is prescribed.
     pub(in crate::sandbox) drug: Option<&'static str>,
-    /// Whether the condition is treated at a hospital and not at a clinic.
+    /// Whether the condition is treated at a hospital. If not, it is treated at a clinic.
     pub(in crate::sandbox) emergency: bool,
 }
 

@@ -39,7 +39,7 @@ const SITES: &[Code] = &[
     snomed("72696002", "Knee region structure"),
 ];
 
-/// Writes the procedures of a visit, and returns them.
+/// Writes the procedures of a visit. Returns them, because the claims and the Provenance of the visit refer to them.
 pub(in crate::sandbox) fn at_visit(chart: &mut Chart<'_>, visit: &Visit) -> Vec<Done> {
     let hospital = matches!(visit.kind, Kind::Emergency | Kind::Inpatient);
     let mut done = Vec::new();

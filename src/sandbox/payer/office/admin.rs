@@ -50,7 +50,8 @@ pub(in crate::sandbox::payer) async fn organizations(State(world): State<Arc<Wor
     )
 }
 
-/// Lists at most `count` logins, from the index `from` on.
+/// Lists the logins of at most `count` people. The first is the person with the index `from`. Both are parameters of
+/// the query.
 pub(in crate::sandbox::payer) async fn logins(State(world): State<Arc<World>>, RawQuery(query): RawQuery) -> Response {
     let params = Params::parse(query.as_deref().unwrap_or_default().as_bytes());
     let number = |name: &str, otherwise: u64| params.get(name).map_or(Some(otherwise), |text| text.parse().ok());
@@ -85,7 +86,7 @@ pub(in crate::sandbox::payer) async fn knobs(
     }
 }
 
-/// Sets some knobs of one organization. The organization `all` means all of them.
+/// Sets some knobs of one organization. If the organization is `all`, sets the knobs of all organizations.
 pub(in crate::sandbox::payer) async fn turn(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -101,7 +102,7 @@ pub(in crate::sandbox::payer) async fn turn(
     }
 }
 
-/// Resets all knobs of an organization.
+/// Sets all knobs of an organization to their default values.
 pub(in crate::sandbox::payer) async fn reset(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -154,7 +155,7 @@ pub(in crate::sandbox::payer) async fn expire(
     }
 }
 
-/// Registers a redirect URI with an organization.
+/// Registers a redirect URI at an organization.
 pub(in crate::sandbox::payer) async fn redirect_uri(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -173,8 +174,8 @@ pub(in crate::sandbox::payer) async fn redirect_uri(
     }
 }
 
-/// Changes the content of one resource. The body has `user` or `patient`, and `record`, which is a reference. Without
-/// `record`, changes the first of the person's resources that is not a Patient.
+/// Changes the content of one resource. The body has `user` or `patient`, and may have `record`, a reference to the
+/// resource. Without `record`, changes the first of the person's resources that is not a Patient.
 pub(in crate::sandbox::payer) async fn bump(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -219,7 +220,8 @@ pub(in crate::sandbox::payer) async fn put(
     }
 }
 
-/// Removes a resource from a person's records. The body has `user` or `patient`, and `record`, which is a reference.
+/// Removes a resource from a person's records. The body has `user` or `patient`, and `record`, a reference to the
+/// resource.
 pub(in crate::sandbox::payer) async fn remove(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,

@@ -1,5 +1,5 @@
 //! Settings, called knobs, with which a test makes an organization misbehave. No misbehaviour is random. Some
-//! misbehaviours occur at every n-th request, the others always.
+//! misbehaviours occur at every n-th request, the others at every request.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// All kinds of documents. The knob `attachment_bytes` sets the size of `large`. A request for `missing` is answered by
-/// 404, and a request for `forbidden` by 403.
+/// All kinds of documents. The knob `attachment_bytes` sets the size of `large`. A request for the document `missing`
+/// is answered by 404, and a request for `forbidden` by 403.
 pub(in crate::sandbox::payer) const KINDS: &[&str] =
     &["pdf", "text", "html", "rtf", "ccda", "large", "missing", "forbidden"];
 
@@ -17,24 +17,25 @@ pub(in crate::sandbox::payer) const KINDS: &[&str] =
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(in crate::sandbox::payer) struct Knobs {
-    /// The delay in milliseconds of each answer of the FHIR API and the token endpoint, at most 600,000.
+    /// The delay in milliseconds of each answer of the FHIR API and of the token endpoint. A higher number than 600,000
+    /// means 600,000.
     pub slow: u64,
-    /// Every n-th FHIR request is answered by 429. 0 means none.
+    /// Every n-th FHIR request is answered by 429. 0 means that no request is.
     pub throttle_every: u64,
-    /// The header `Retry-After` of the answers with 429, in seconds.
+    /// The value of the header `Retry-After` in answers with 429, in seconds.
     pub retry_after: u64,
-    /// Every n-th FHIR request is answered by `fail_status`. 0 means none.
+    /// Every n-th FHIR request is answered by `fail_status`. 0 means that no request is.
     pub fail_every: u64,
     /// The status of the failures that `fail_every` causes.
     pub fail_status: u16,
-    /// The OperationOutcome of the failures that `fail_every` causes. `None` means the organization's own. `{token}` in
-    /// it is replaced by the request's access token.
+    /// The body of the failures that `fail_every` causes: an OperationOutcome. In it, `{token}` is replaced by the
+    /// request's access token. `None` means the organization's own OperationOutcome.
     pub fail_outcome: Option<Value>,
-    /// Every n-th page of search results is malformed. 0 means none.
+    /// Every n-th page of search results is malformed. 0 means that no page is.
     pub malformed_every: u64,
     /// How the pages that `malformed_every` chooses are malformed.
     pub malformed: Malformed,
-    /// The maximum number of resources on a page.
+    /// The maximum number of resources on a page of search results.
     pub page: u64,
     /// The lifetime of an access token in seconds.
     pub token_seconds: u64,
@@ -42,78 +43,83 @@ pub(in crate::sandbox::payer) struct Knobs {
     pub fail_token: bool,
     /// The token endpoint refuses refresh tokens.
     pub refuse_refresh: bool,
-    /// No refresh token is issued, although the SMART configuration and the granted scope promise one.
+    /// The token endpoint issues no refresh token, although the SMART configuration and the granted scope promise one.
     pub no_refresh_token: bool,
-    /// Everyone who logs in is sent back with `access_denied`, whatever they choose.
+    /// The consent page sends everyone back to the application with the error `access_denied`, even those who agree.
     pub refuse_consent: bool,
-    /// Everyone who agrees is sent back with this error, such as `server_error`. An empty string means no error.
+    /// The consent page sends everyone who agrees back to the application with this error, such as `server_error`. An
+    /// empty string means no error.
     pub consent_error: String,
-    /// No person has any records, and the record locator finds nobody here.
+    /// The organization has no records of any person, and the record locator does not find it.
     pub no_records: bool,
-    /// Whether refresh tokens are granted. `None` means that the organization's own setting decides.
+    /// Whether the organization grants refresh tokens. `None` means that `Organization::refreshable` decides.
     pub refreshable: Option<bool>,
-    /// Resource types that the consent page does not offer, so no grant includes them.
+    /// Resource types that the consent page does not offer. So no grant of a person includes them.
     pub withhold: Vec<String>,
-    /// The maximum `_count`. A larger `_count` is answered by 400. 0 means no limit.
+    /// The maximum `_count`. A search with a larger `_count` is answered by 400. 0 means no limit.
     pub max_count: u64,
-    /// Any `_count` is answered by 400.
+    /// A search with any `_count` is answered by 400.
     pub refuse_count: bool,
-    /// The errors of the FHIR API do not say the cause in their texts.
+    /// A refused request of the FHIR API is answered with the text `refused` instead of the cause. If the access token
+    /// is the cause, the answer still says so.
     pub silent: bool,
-    /// Types that can be read but not searched.
+    /// Resource types that can be read but not searched.
     pub unsearchable: Vec<String>,
-    /// Types that can be neither read nor searched.
+    /// Resource types that can be neither read nor searched.
     pub unserved: Vec<String>,
-    /// For each type, a parameter that searches must have. Searches without it are answered by 400.
+    /// For each resource type, a parameter that a search must have. A search without it is answered by 400.
     pub require: BTreeMap<String, String>,
     /// Whether the CapabilityStatement declares the parameters of `require` in an extension, as US Core does.
     pub tell_required: bool,
-    /// For each type, the forbidden categories. A search is answered by 403 if it has a forbidden category or no
-    /// category.
+    /// For each resource type, the forbidden categories. A search is answered by 403 if it has a forbidden category or
+    /// no category. A read is answered by 403 if the record has a forbidden category.
     pub forbid: BTreeMap<String, Vec<String>>,
     /// The form of `next` links.
     pub next: Next,
-    /// The token response does not name the Patient.
+    /// The token response does not have `patient`, the id of the Patient.
     pub no_patient: bool,
     /// The token response has an ID token whose `fhirUser` is the Patient.
     pub fhir_user: bool,
-    /// A search for Patients returns two Patients.
+    /// A search for Patients always returns the same two Patients, which are not the person's.
     pub two_patients: bool,
-    /// The expected client secret. An empty string means the usual one, `CLIENT_SECRET`.
+    /// The expected client secret. An empty string means `CLIENT_SECRET`.
     pub secret: String,
-    /// How the client must send the secret.
+    /// Where the token endpoint accepts the client's secret.
     pub secret_by: SecretBy,
-    /// All answers of the FHIR API are XML.
+    /// The answers of the FHIR API, except failures of other knobs, are XML.
     pub xml: bool,
     /// The version of FHIR that the CapabilityStatement names.
     pub fhir_version: String,
-    /// The number of extra bytes in the CapabilityStatement.
+    /// The number of bytes by which the CapabilityStatement is made larger.
     pub statement_padding: usize,
-    /// There is no CapabilityStatement.
+    /// A request for the CapabilityStatement is answered by 404.
     pub no_statement: bool,
-    /// A search includes Provenance if the client requests it with `_revinclude`. Provenance cannot be searched by
-    /// itself.
+    /// A search includes the Provenance of its matches if the client requests it with `_revinclude`. A search for
+    /// Provenance itself is refused.
     pub provenance_along: bool,
-    /// The status with which searches with `_revinclude` are refused, although the CapabilityStatement lists
-    /// `_revinclude`. 0 means that these searches are answered.
+    /// The status with which a search with `_revinclude` is refused, although the CapabilityStatement may list
+    /// `_revinclude`. 0 means that such a search is answered.
     pub refuse_along: u16,
     /// Whether searches accept `_lastUpdated`.
     pub last_updated: bool,
-    /// Types that the CapabilityStatement leaves out.
+    /// Resource types that the CapabilityStatement does not list.
     pub unlisted: Vec<String>,
     /// The status with which all searches are refused. 0 means that searches are answered.
     pub refuse_searches: u16,
-    /// The token endpoint answers all requests with an HTML page and this status. 0 means that it works correctly.
+    /// The status of the HTML page with which the token endpoint answers all requests. 0 means that the token endpoint
+    /// works correctly.
     pub token_page: u16,
     /// In the SMART configuration, the token endpoint has another host name, which leads to the same machine.
     pub token_elsewhere: bool,
-    /// The kinds of documents that exist in addition to records, such as `pdf`, or `all`.
+    /// The kinds of documents, such as `pdf`, that the organization has in addition to its records. `all` means all
+    /// kinds.
     pub attachments: Vec<String>,
-    /// The edition of the documents. It is part of the documents' text and of their version.
+    /// The edition of the documents. It is part of the documents' text, and it decides the version of the records that
+    /// link to them.
     pub attachment_edition: u64,
     /// The size of the large document in bytes.
     pub attachment_bytes: u64,
-    /// Binaries are always sent as JSON, whatever `Accept` says.
+    /// A Binary is always sent as JSON, even if the header `Accept` requests another format.
     pub binary_json: bool,
 }
 
@@ -124,9 +130,9 @@ pub(in crate::sandbox::payer) enum Next {
     /// An absolute URL under the FHIR base.
     #[default]
     Under,
-    /// An absolute path.
+    /// An absolute path without a host name, such as `/lakeshore/fhir/Observation?...`.
     Path,
-    /// Only a query.
+    /// Only a query, such as `?_page=...`.
     Query,
     /// An absolute URL with `http` instead of `https`.
     Http,
@@ -134,11 +140,11 @@ pub(in crate::sandbox::payer) enum Next {
     Host,
 }
 
-/// Where the client's secret is accepted.
+/// Where the token endpoint accepts the client's secret.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::sandbox::payer) enum SecretBy {
-    /// In the header or in the body, as RFC 6749 defines.
+    /// In the header `Authorization` or in the body, as RFC 6749 defines.
     #[default]
     Any,
     /// Only in the header, without form decoding.
@@ -156,11 +162,11 @@ pub(in crate::sandbox::payer) enum Malformed {
     Truncated,
     /// A page of HTML, with status 200.
     Html,
-    /// The `next` link leads to the page itself.
+    /// The `next` link leads to the same page again.
     Loop,
     /// The `next` link leads to another host.
     Foreign,
-    /// One entry is not a resource.
+    /// The first entry is not a resource, because it has no type.
     Entry,
 }
 
@@ -219,8 +225,8 @@ impl Default for Knobs {
 }
 
 impl Knobs {
-    /// Returns these knobs with the changes of a JSON object of names and values. Fails if a name or a value is
-    /// invalid.
+    /// Returns these knobs after changes. `changes` is a JSON object with the names and new values of some knobs. Fails
+    /// if a name or a value is invalid.
     pub(in crate::sandbox::payer) fn turned(&self, changes: &Value) -> Result<Knobs, KnobError> {
         let Some(changes) = changes.as_object() else {
             return Err(KnobError("knobs are a JSON object of names and values".to_owned()));
@@ -255,7 +261,7 @@ impl Knobs {
         Ok(knobs)
     }
 
-    /// Returns the delay of an answer.
+    /// Returns the delay of an answer, at most ten minutes.
     pub(in crate::sandbox::payer) fn delay(&self) -> Duration {
         Duration::from_millis(self.slow.min(600_000))
     }
@@ -273,10 +279,11 @@ impl KnobError {
     }
 }
 
-/// One knob in the form of the command line, such as `lakeshore.slow=200` or `all.slow=200`.
+/// The change of one knob, as the command line writes it: `lakeshore.slow=200`, or `all.slow=200` for all
+/// organizations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// The organization's id, or `all`.
+    /// The organization's id, or `all` for all organizations.
     pub organization: String,
     /// The knob's name.
     pub name: String,
@@ -304,7 +311,7 @@ impl std::str::FromStr for Turn {
     }
 }
 
-/// The counts of an organization's requests.
+/// The counts of an organization's requests, which tests read.
 #[derive(Debug, Default)]
 pub(in crate::sandbox::payer) struct Counts {
     pub(in crate::sandbox::payer) fhir: AtomicU64,
@@ -335,7 +342,7 @@ impl Counts {
         })
     }
 
-    /// Resets the counts, except the number of requests in flight.
+    /// Resets the counts. The number of requests in flight is kept, because these requests still decrement it.
     pub(in crate::sandbox::payer) fn reset(&self) {
         for count in [&self.fhir, &self.pages, &self.token, &self.max_at_once] {
             count.store(0, Ordering::SeqCst);
@@ -349,7 +356,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Increments a count. Returns whether the new number is a multiple of `every`; 0 gives `false`.
+/// Increments a count. Returns whether the new number is a multiple of `every`. If `every` is 0, returns false.
 pub(in crate::sandbox::payer) fn strikes(count: &AtomicU64, every: u64) -> bool {
     let number = count.fetch_add(1, Ordering::SeqCst) + 1;
     every > 0 && number.is_multiple_of(every)

@@ -1,5 +1,6 @@
-//! The record locator. It finds the facilities where a person was seen, by their demographics. If the request has an
-//! ID token of the identity provider, the demographics must also match the token's person.
+//! The record locator. It finds the facilities where a person was seen. A request identifies the person by
+//! demographics. If it also has an ID token of the identity provider, the demographics must match the person of this
+//! token.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub(in crate::sandbox::payer) async fn search(
             verified.filter(|person| person.matches(&by)).collect()
         }
     };
-    // If several people match, the answer is empty, so that nobody gets the records of another person.
+    // If no person or several people match, the answer is empty. So nobody gets the records of another person.
     let [person] = people.as_slice() else {
         return answer::json(StatusCode::OK, &json!({"facilities": []}));
     };
@@ -59,7 +60,7 @@ pub(in crate::sandbox::payer) async fn search(
     answer::json(StatusCode::OK, &json!({"facilities": facilities}))
 }
 
-/// Reads the demographics in a form or JSON body.
+/// Reads the demographics from a body, which is a form or JSON. Fails if the name or the birth date is missing.
 fn demographics(headers: &HeaderMap, body: &[u8]) -> Result<Demographics, String> {
     let content_type = headers
         .get(CONTENT_TYPE)

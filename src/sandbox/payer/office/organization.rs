@@ -1,6 +1,6 @@
 //! The organizations of the sandbox: their names, their record types, and how an application gets access.
 
-/// The client id of every application at all organizations.
+/// The client id that every application uses at all organizations.
 pub const CLIENT_ID: &str = "tabularium-sandbox";
 /// The client secret at the organizations that require one.
 pub const CLIENT_SECRET: &str = "sandbox-secret-of-no-worth";
@@ -29,15 +29,16 @@ pub struct Organization {
     pub name: &'static str,
     /// The brands that patients know.
     pub labels: &'static [&'static str],
-    /// The place, in patients' words.
+    /// The place as patients name it, such as `Chicago, Illinois`.
     pub place: &'static str,
     /// The kind.
     pub kind: Kind,
     /// Whether the organization grants refresh tokens.
     pub refreshable: bool,
-    /// The client secret that the organization requires. `None` for public clients.
+    /// The client secret that the organization requires. `None` if clients need no secret.
     pub secret: Option<&'static str>,
-    /// Resource types. The organization has all of a person's resources of these types.
+    /// Resource types. The organization has all of a person's resources of these types. A facility has only those of
+    /// the visits there, and those without a visit.
     pub holds: &'static [&'static str],
     /// Further resource types. The organization has a resource of these types only if its other resources refer to it.
     pub besides: &'static [&'static str],
@@ -185,7 +186,7 @@ const fn facility(
 }
 
 impl Organization {
-    /// Returns the organization with an id. The identity provider is one of them.
+    /// Returns the organization with this id, which may be the identity provider.
     pub fn named(id: &str) -> Option<&'static Organization> {
         ORGANIZATIONS
             .iter()
@@ -193,14 +194,14 @@ impl Organization {
             .find(|one| one.id == id)
     }
 
-    /// Returns the resource types of people's own records, sorted by name.
+    /// Returns the types of the organization's resources that belong to one person, sorted by name.
     pub(in crate::sandbox::payer) fn personal(&self) -> Vec<&'static str> {
         let mut types: Vec<_> = self.holds.iter().chain(self.besides).copied().collect();
         types.sort_unstable();
         types
     }
 
-    /// Returns all resource types, sorted by name.
+    /// Returns the types of all of the organization's resources, sorted by name.
     pub fn types(&self) -> Vec<&'static str> {
         let mut types = self.personal();
         types.extend(SHARED);
@@ -208,7 +209,7 @@ impl Organization {
         types
     }
 
-    /// Returns the number of the organization among the facilities. `None` if it is no facility.
+    /// Returns the index of the organization among the facilities. `None` if it is not a facility.
     pub(in crate::sandbox::payer) fn facility(&self) -> Option<u64> {
         let facilities = ORGANIZATIONS.iter().filter(|one| one.kind == Kind::Facility);
         facilities.zip(0..).find(|(one, _)| one.id == self.id).map(|(_, at)| at)

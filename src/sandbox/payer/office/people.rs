@@ -1,5 +1,5 @@
-//! The people of the sandbox: their logins, their demographics, and the facilities where they were seen. All of this
-//! is computed from a person's index, so a login in a large sandbox needs no scan.
+//! The people of the sandbox: their logins, their demographics, and the facilities where they were seen. All of this is
+//! computed from a person's index. So a login in a large sandbox does not need a scan of all people.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use crate::sandbox::people::profile::Profile;
 
 /// The password of all test logins.
 pub const PASSWORD: &str = "sandbox";
-/// The last digit of the index of people whom no facility has seen.
+/// The last digit of a person's index if no facility has seen the person.
 const UNKNOWN: u64 = 9;
 
 /// A person's login and demographics.
@@ -64,7 +64,7 @@ pub(in crate::sandbox::payer) struct People {
     register: OnceLock<Register>,
 }
 
-/// Maps from Patient ids and from birth dates to people's indexes. They are built when first used.
+/// Maps from Patient ids, and from birth dates, to the indexes of people. They are built at the first use.
 struct Register {
     patients: HashMap<String, u64>,
     births: HashMap<String, Vec<u64>>,
@@ -87,7 +87,7 @@ impl People {
         &self.population
     }
 
-    /// Returns the person with an index. `None` if there is none.
+    /// Returns the person with this index. `None` if the sandbox has fewer people.
     pub(in crate::sandbox::payer) fn person(&self, index: u64) -> Option<Person> {
         (index < self.count()).then(|| Person::of(&Profile::of(self.seed, index)))
     }
@@ -97,7 +97,7 @@ impl People {
         self.population.person(index)
     }
 
-    /// Returns the person with this user name and password.
+    /// Returns the person with this user name and password. `None` if one of the two is wrong.
     pub(in crate::sandbox::payer) fn log_in(&self, user: &str, password: &str) -> Option<Person> {
         let user = user.trim().to_lowercase();
         let digits = user.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -111,7 +111,7 @@ impl People {
         self.register().patients.get(id).copied()
     }
 
-    /// Returns the people who match, in the order of their indexes.
+    /// Returns the people who have these demographics, in the order of their indexes.
     pub(in crate::sandbox::payer) fn find(&self, by: &Demographics) -> Vec<Person> {
         let born = self.register().births.get(by.birth_date.trim());
         let people = born.into_iter().flatten().filter_map(|index| self.person(*index));
@@ -154,7 +154,7 @@ impl Person {
     }
 
     /// Whether the person has these demographics. Names are compared without accents, case and punctuation. The other
-    /// demographics must be equal.
+    /// demographics must be equal. A gender or a postal code that is missing in `by` is not compared.
     pub(in crate::sandbox::payer) fn matches(&self, by: &Demographics) -> bool {
         let agrees = |given: &Option<String>, own: &str| given.as_deref().is_none_or(|given| given.trim() == own);
         folded(&by.given) == folded(&self.given)
@@ -165,7 +165,7 @@ impl Person {
     }
 
     /// Returns the number of facilities where the person was seen: none for every tenth person, and one to three for
-    /// others.
+    /// the others. A number of 2 means the first two facilities of `ORGANIZATIONS`.
     pub fn facilities(&self) -> u64 {
         match self.index % 10 {
             UNKNOWN => 0,

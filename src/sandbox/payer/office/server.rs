@@ -22,7 +22,7 @@ use super::world::{Settings, World};
 use super::{admin, locator};
 use crate::sandbox::app::{App, AppSettings};
 
-/// The maximum number of people on the start page.
+/// The maximum number of people that the start page lists.
 const NAMED: u64 = 12;
 
 /// A sandbox, ready to be served.
@@ -39,13 +39,13 @@ impl Sandbox {
         Ok(Sandbox { world, app: None })
     }
 
-    /// Adds the sample application at `/app`.
+    /// Adds the sample application, whose pages are under `/app`.
     pub fn with_app(self, settings: AppSettings) -> Result<Sandbox, reqwest::Error> {
         let app = Some(Arc::new(App::new(settings)?));
         Ok(Sandbox { app, ..self })
     }
 
-    /// Returns the person with an index. `None` if there is none.
+    /// Returns the person with this index. `None` if the sandbox has fewer people.
     pub fn person(&self, index: u64) -> Option<Person> {
         self.world.people.person(index)
     }
@@ -99,8 +99,8 @@ impl Sandbox {
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
-        // A page is one write. With `nodelay`, its last bytes do not wait until the client has acknowledged the bytes
-        // before.
+        // A page is one write. Without `nodelay`, its last bytes may wait until the client has acknowledged the earlier
+        // bytes.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });

@@ -23,7 +23,8 @@ pub(in crate::sandbox::payer) struct Office {
 /// The changes that tests made to one person's records.
 #[derive(Clone, Default)]
 pub(in crate::sandbox::payer) struct Changes {
-    /// The number of changes. It is part of the cache's key, so that a change makes cached records invalid.
+    /// The number of changes. It is part of the key under which `World` caches the person's records. So records that
+    /// were cached before the last change are not found.
     pub(in crate::sandbox::payer) times: u64,
     pub(in crate::sandbox::payer) additions: Additions,
 }
@@ -54,7 +55,7 @@ impl Office {
         locked(&self.grants)
     }
 
-    /// Whether the organization grants refresh tokens.
+    /// Whether the organization grants refresh tokens. A portal never grants them.
     pub(in crate::sandbox::payer) fn refreshable(&self) -> bool {
         let lasting = self.knobs().refreshable.unwrap_or(self.organization.refreshable);
         lasting && self.organization.kind != Kind::Portal
@@ -65,7 +66,7 @@ impl Office {
         locked(&self.changes).get(&person).cloned()
     }
 
-    /// Changes a person's records.
+    /// Changes a person's records by `change`, and counts the change.
     pub(in crate::sandbox::payer) fn change<T>(&self, person: u64, change: impl FnOnce(&mut Additions) -> T) -> T {
         let mut changes = locked(&self.changes);
         let changes = changes.entry(person).or_default();
@@ -73,7 +74,7 @@ impl Office {
         change(&mut changes.additions)
     }
 
-    /// Registers a redirect URI. The redirect URI of a request must be exactly this text.
+    /// Registers a redirect URI. A request is allowed to use it only if it has exactly this text.
     pub(in crate::sandbox::payer) fn register(&self, redirect_uri: String) {
         let mut registered = locked(&self.redirect_uris);
         if !registered.contains(&redirect_uri) {
@@ -87,7 +88,7 @@ impl Office {
     }
 }
 
-/// Whether an address is `http` at this machine, with any port and without a fragment or a user.
+/// Whether an address is an `http` address of this machine, with any port, and without a fragment or a user.
 fn is_loopback(uri: &str) -> bool {
     let Ok(url) = Url::parse(uri) else { return false };
     let here = match url.host() {
@@ -99,7 +100,7 @@ fn is_loopback(uri: &str) -> bool {
     here && url.scheme() == "http" && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
 }
 
-/// Locks a mutex. Ignores that a thread panicked while it had the lock, because the data is consistent at all times.
+/// Locks a mutex. If a thread panicked while it had the lock, this is ignored, because the data is always consistent.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -43,7 +43,8 @@ pub(in crate::sandbox::payer) struct World {
     holdings: Cache<Key, Arc<Holding>, ByBytes>,
 }
 
-/// The id of an organization, the index of a person, and the number of changes to the person's records there.
+/// The key of cached records: the organization's id, the person's index, and the number of changes that tests made to
+/// the person's records there.
 type Key = (&'static str, u64, u64);
 
 #[derive(Clone)]
@@ -77,7 +78,7 @@ impl World {
         Ok(world)
     }
 
-    /// Returns the organization with an id. The identity provider is one of them.
+    /// Returns the organization with this id, which may be the identity provider.
     pub(in crate::sandbox::payer) fn office(&self, id: &str) -> Option<&Office> {
         self.offices.iter().find(|office| office.organization.id == id)
     }
@@ -89,8 +90,8 @@ impl World {
             .filter(|office| office.organization.kind != Kind::Identity)
     }
 
-    /// Sets knobs of one organization, or of `all`. Returns the organization's new knobs. For `all`, these are the
-    /// knobs of the last organization. `None` if there is no such organization.
+    /// Changes knobs of one organization, or of all organizations if `organization` is `all`. Returns the new knobs of
+    /// the last changed organization. `None` if no organization has this id.
     pub(in crate::sandbox::payer) fn turn(
         &self,
         organization: &str,
@@ -109,13 +110,13 @@ impl World {
         Ok(last)
     }
 
-    /// Returns the FHIR base of an organization.
+    /// Returns the address of an organization's FHIR API, without a trailing slash.
     pub(in crate::sandbox::payer) fn fhir_base(&self, office: &Office) -> String {
         format!("{}/{}/fhir", self.base_url, office.organization.id)
     }
 
-    /// Returns an organization's records of a person, with the documents that the knobs choose. There are none if the
-    /// knob `no_records` is set.
+    /// Returns an organization's records of a person. They include the documents that the knob `attachments` chooses.
+    /// There are no records if the knob `no_records` is set.
     pub(in crate::sandbox::payer) fn holding(&self, office: &Office, index: u64) -> Arc<Holding> {
         let Some(person) = self.people.person(index).filter(|_| !office.knobs().no_records) else {
             return Arc::default();

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::row::Row;
 use crate::sandbox::people::calendar::{PRESENT, Text};
 
-/// The extension that has the number of changes by `bump`.
+/// The URL of the extension which says how often `bump` has changed a resource.
 const REVISION: &str = "https://sandbox.example.org/fhir/StructureDefinition/revision";
 
-/// The changes by reference. They are applied to the generated records.
+/// The changes to a person's generated records. The key is the reference to the changed resource.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sandbox::payer) struct Additions(BTreeMap<String, Change>);
 
@@ -52,7 +52,7 @@ impl Additions {
         Ok(reference)
     }
 
-    /// Changes the content of a resource. Returns how often this was done so far.
+    /// Changes the content of a resource. Returns how often this was done so far, including this time.
     pub(in crate::sandbox::payer) fn bump(&mut self, row: &Row) -> u64 {
         let before = match self.0.get(&row.reference()) {
             Some(Change::Bumped(times)) => *times,
@@ -72,7 +72,7 @@ impl Additions {
         self.0.insert(reference.to_owned(), Change::Removed);
     }
 
-    /// Applies the changes to a person's rows.
+    /// Applies the changes to a person's rows. Appends the resources that were put and are not among the rows.
     pub(in crate::sandbox::payer) fn apply(&self, rows: &mut Vec<Arc<Row>>) {
         let mut left = self.0.clone();
         rows.retain_mut(|row| match left.remove(&row.reference()) {
@@ -94,15 +94,15 @@ impl Additions {
     }
 }
 
-/// Returns the resource with a new version, a later `lastUpdated`, and an extension with the number of changes. The
-/// other elements keep their text, so that decimals keep trailing zeros.
+/// Returns the resource after `times` changes: with a new version, a later `lastUpdated`, and an extension with the
+/// number of changes. The other elements keep their text, so that decimals keep trailing zeros.
 fn revised(row: &Row, times: u64) -> Row {
     let mut resource: BTreeMap<String, Box<RawValue>> = serde_json::from_str(&row.json).unwrap_or_default();
     let property = |name: &str| {
         let text = resource.get(name).map(|value| value.get());
         text.and_then(|text| serde_json::from_str::<Value>(text).ok())
     };
-    // `lastUpdated` begins at the population's present. Each change adds one second.
+    // Without changes, `lastUpdated` is the population's present. Each change adds one second.
     let moment = PRESENT.after(i64::try_from(times).unwrap_or_default());
     let mut meta = property("meta").filter(Value::is_object).unwrap_or_else(|| json!({}));
     meta["lastUpdated"] = Text::Instant(moment).to_string().into();
@@ -124,7 +124,7 @@ fn revised(row: &Row, times: u64) -> Row {
     }
 }
 
-/// Returns the number in the extension of `REVISION`, or 0.
+/// Returns the number of changes that the extension `REVISION` has. It is 0 if there is no such extension.
 fn revision(json: &str) -> u64 {
     let resource: Value = serde_json::from_str(json).unwrap_or_default();
     let extensions = resource["extension"].as_array().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Writes a page of search results as a Bundle, with links between pages.
+//! Writes a page of search results as a Bundle, with a link to the next page.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,19 +10,19 @@ use super::super::sign_in::scopes::Granted;
 use super::holding::Holding;
 use super::row::Row;
 
-/// A search, with the offset of its page.
+/// A search, and the offset of one of its pages. The `next` link contains it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::sandbox::payer) struct Query {
-    /// The path after the FHIR base, such as `Observation`.
+    /// The path that follows the FHIR base, such as `Observation`.
     pub(in crate::sandbox::payer) path: String,
     /// The resource types. An empty list means all.
     pub(in crate::sandbox::payer) types: Vec<String>,
     pub(in crate::sandbox::payer) ids: Option<Vec<String>>,
-    /// Codes by search parameter, such as `category`. A record must have all of them.
+    /// Pairs of a search parameter, such as `category`, and a code. A record matches only if it has all of these codes.
     pub(in crate::sandbox::payer) filters: Vec<(String, String)>,
-    /// Whether the Provenance of the matches is included.
+    /// Whether the page also has the Provenance of its matches.
     pub(in crate::sandbox::payer) provenance: bool,
-    /// An instant. Only records that were updated then or later match.
+    /// A time. Only records whose `lastUpdated` is this time or later match.
     pub(in crate::sandbox::payer) since: Option<String>,
     pub(in crate::sandbox::payer) count: u64,
     pub(in crate::sandbox::payer) offset: u64,
@@ -44,7 +44,7 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Decodes the search in a `next` link. `None` if the text is not from such a link.
+    /// Decodes the search from the parameter `_page` of a `next` link. `None` if the text is not such a parameter.
     pub(in crate::sandbox::payer) fn from_link(text: &str) -> Option<Query> {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok()
     }
@@ -61,7 +61,7 @@ impl Query {
     }
 }
 
-/// Whether a record was updated at this instant or later. `false` if the record has no `lastUpdated`.
+/// Whether a record's `lastUpdated` is this time or later. `false` if the record has no `lastUpdated`.
 fn is_since(row: &Row, since: &str) -> bool {
     let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
     let at = |text: &str| chrono::DateTime::parse_from_rfc3339(text).ok();
@@ -69,7 +69,8 @@ fn is_since(row: &Row, since: &str) -> bool {
     updated.zip(at(since)).is_some_and(|(updated, since)| updated >= since)
 }
 
-/// Whether a record has the code of each filter in the filter's element.
+/// Whether a record has all of these codes. A filter is a pair of a search parameter and a code. The code must be in
+/// the element of the parameter.
 pub(in crate::sandbox::payer) fn has_codes(row: &Row, filters: &[(String, String)]) -> bool {
     let record: Value = serde_json::from_str(&row.json).unwrap_or_default();
     let has = |(name, code): &(String, String)| {
@@ -87,13 +88,13 @@ pub(in crate::sandbox::payer) fn has_codes(row: &Row, filters: &[(String, String
     filters.iter().all(has)
 }
 
-/// A page of a person's records that is to be written.
+/// The data from which a page of a person's records is written.
 pub(in crate::sandbox::payer) struct Page<'a> {
     pub(in crate::sandbox::payer) base: String,
     pub(in crate::sandbox::payer) holding: &'a Holding,
     pub(in crate::sandbox::payer) granted: &'a Granted,
     pub(in crate::sandbox::payer) query: Query,
-    /// The maximum number of resources on a page.
+    /// The maximum number of resources on a page, even if the client requests more.
     pub(in crate::sandbox::payer) max_count: u64,
     pub(in crate::sandbox::payer) malformed: Option<Malformed>,
     /// The form of the address of the next page.
@@ -158,7 +159,7 @@ impl Page<'_> {
         text
     }
 
-    /// Returns the Provenance of the records on a page.
+    /// Returns the Provenance resources that refer to records of this page.
     fn along(&self, page: &[&&Row]) -> impl Iterator<Item = &Row> {
         let names: Vec<String> = page.iter().map(|row| row.reference()).collect();
         let rows = self.holding.rows.iter().map(|row| &**row);

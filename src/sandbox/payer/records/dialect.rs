@@ -1,4 +1,4 @@
-//! Decides by an organization's knobs which searches it refuses. Real sources refuse such searches, too.
+//! Decides which searches an organization refuses. Its knobs say which ones. Real sources refuse such searches, too.
 
 use axum::http::StatusCode;
 
@@ -8,7 +8,7 @@ use super::bundle::has_codes;
 use super::row::Row;
 use crate::fhir::outcome::IssueType;
 
-/// The search parameters that filter a person's own records by a code.
+/// The search parameters that compare an element with a code. They are accepted only for a person's own records.
 pub(in crate::sandbox::payer) const FILTERS: &[&str] = &[
     "category",
     "clinical-status",
@@ -18,21 +18,21 @@ pub(in crate::sandbox::payer) const FILTERS: &[&str] = &[
     "status",
 ];
 
-/// The reason why a search is refused.
+/// The reason why a search is refused: the status of the answer, and the code and the text of its issue.
 pub(in crate::sandbox::payer) struct Refused(
     pub(in crate::sandbox::payer) StatusCode,
     pub(in crate::sandbox::payer) IssueType,
     pub(in crate::sandbox::payer) String,
 );
 
-/// Whether a record has a forbidden category.
+/// Whether a record has a category that the knob `forbid` names for the record's type.
 pub(in crate::sandbox::payer) fn is_forbidden(knobs: &Knobs, row: &Row) -> bool {
     let forbidden = knobs.forbid.get(&row.resource_type).into_iter().flatten();
     let mut of_record = forbidden.filter(|category| has_codes(row, &[("category".to_owned(), (*category).clone())]));
     of_record.next().is_some()
 }
 
-/// Checks that the knobs allow a search.
+/// Checks that the knobs allow a search. If not, returns the reason for the refusal.
 pub(in crate::sandbox::payer) fn admitted(knobs: &Knobs, resource_type: &str, params: &Params) -> Result<(), Refused> {
     let invalid = |text: String| Err(Refused(StatusCode::BAD_REQUEST, IssueType::Invalid, text));
     let is_named = |types: &[String]| types.iter().any(|one| one == resource_type);

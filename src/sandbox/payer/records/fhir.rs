@@ -24,7 +24,7 @@ use super::holding::Holding;
 use super::papers;
 use crate::fhir::outcome::IssueType;
 
-/// The search parameters that name the person whose records are searched.
+/// The search parameters that name a person. A search may name only the token's person.
 const PEOPLE: &[&str] = &["patient", "subject", "beneficiary"];
 
 /// Answers `GET /{organization}/fhir/{type}/{id}`.
@@ -56,7 +56,7 @@ pub(in crate::sandbox::payer) async fn read(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Returns a document of the token's person as its bytes. A document under `Binary` is returned as a resource if
+/// Returns a document of the token's person as bytes. A document under `Binary` is returned as a resource if the header
 /// `Accept` begins with FHIR's JSON type, or if the knob `binary_json` is set.
 fn document(
     world: &World,
@@ -100,7 +100,7 @@ pub(in crate::sandbox::payer) async fn search(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Answers `POST /{organization}/fhir/{type}/_search`. Other paths give 405.
+/// Answers `POST /{organization}/fhir/{type}/_search`. Any other POST is answered by 405.
 pub(in crate::sandbox::payer) async fn post(
     State(world): State<Arc<World>>,
     Path((organization, resource_type, id)): Path<(String, String, String)>,
@@ -119,7 +119,7 @@ pub(in crate::sandbox::payer) async fn post(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Answers `GET /{organization}/fhir/Patient/{id}/$everything`. Other operations give 404.
+/// Answers `GET /{organization}/fhir/Patient/{id}/$everything`. Any other operation is answered by 404.
 pub(in crate::sandbox::payer) async fn operation(
     State(world): State<Arc<World>>,
     Path((organization, resource_type, id, operation)): Path<(String, String, String, String)>,
@@ -160,7 +160,7 @@ pub(in crate::sandbox::payer) async fn operation(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Answers all paths that have no route.
+/// Answers a path that has no route by 404.
 pub(in crate::sandbox::payer) async fn nothing() -> Response {
     outcome(StatusCode::NOT_FOUND, IssueType::NotSupported, "there is nothing here")
 }
@@ -180,7 +180,7 @@ impl Fault {
     }
 }
 
-/// The client of a request, with the records that it may read.
+/// The sender of a request: the consent of its access token, and the records of the consent's person.
 struct Asker<'w> {
     world: &'w World,
     office: &'w Office,
@@ -206,7 +206,7 @@ impl<'w> Asker<'w> {
         })
     }
 
-    /// Checks that the organization has the type, and that the token's scope covers it.
+    /// Checks that the organization serves this type, and that the token's scope covers it.
     fn may_read(&self, resource_type: &str) -> Result<(), Fault> {
         let unserved = self.office.knobs().unserved.iter().any(|one| one == resource_type);
         if unserved || !self.office.organization.types().contains(&resource_type) {
@@ -227,7 +227,8 @@ impl<'w> Asker<'w> {
     }
 }
 
-/// Runs a request after the delay and the failures that the organization's knobs set.
+/// Counts a request, waits for the knob `slow`, and then runs the request by `asked`. If other knobs make this request
+/// fail, returns the failure instead.
 async fn framed(
     world: &World,
     organization: &str,
@@ -272,13 +273,13 @@ async fn framed(
     }
 }
 
-/// Returns the answer of an organization that sends XML instead of JSON.
+/// Returns the answer of an organization that sends XML, although the client expects JSON.
 pub(in crate::sandbox::payer) fn xml() -> Response {
     let text = r#"<?xml version="1.0"?><Bundle xmlns="http://hl7.org/fhir"><type value="searchset"/></Bundle>"#;
     super::super::answer::body(StatusCode::OK, "application/fhir+xml", text)
 }
 
-/// Returns the access token of a request.
+/// Returns the access token of a request. `None` if there is no `Authorization` header with a bearer token.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     value.strip_prefix("Bearer ").map(str::trim)
@@ -308,7 +309,7 @@ fn searched(
             "_id" => query.ids = Some(value.split(',').map(str::to_owned).collect()),
             "_count" => query.count = count(value)?,
             "_page" => return page(world, office, &asker, resource_type, value),
-            // These parameters choose the format of the answer. There is only one, so they are ignored.
+            // These parameters choose the format of the answer. The sandbox has only one format, so it ignores them.
             "_format" | "_pretty" => {}
             "_revinclude" if value == "Provenance:target" && knobs.provenance_along => query.provenance = true,
             "_lastUpdated" if knobs.last_updated && value.starts_with("ge") => {
@@ -333,7 +334,7 @@ fn searched(
 }
 
 impl Asker<'_> {
-    /// Checks that a parameter names the token's own person.
+    /// Checks that the value of a parameter names the token's person. A request about another person is refused.
     fn is_about(&self, value: &str) -> Result<(), Fault> {
         let base = format!("{}/", self.world.fhir_base(self.office));
         let value = value.strip_prefix(&base).unwrap_or(value);
@@ -349,7 +350,7 @@ impl Asker<'_> {
     }
 }
 
-/// Returns a later page of a search. `text` is the value of `_page` in a `next` link.
+/// Returns the page of a search that a `next` link requests. `text` is the value of the link's parameter `_page`.
 fn page(world: &World, office: &Office, asker: &Asker<'_>, path: &str, text: &str) -> Result<Response, Fault> {
     match Query::from_link(text).filter(|query| query.path == path) {
         Some(query) => Ok(answered(world, office, asker, query)),

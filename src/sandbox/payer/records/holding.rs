@@ -1,8 +1,8 @@
 //! An organization's records of one person, called a holding: the resources of the organization's types, the resources
-//! that they refer to, and the changes of a test.
+//! to which they refer, and the changes of a test.
 //!
-//! Invariant: a holding has only rows of its person and shared rows. References to other people's Patients lead
-//! nowhere.
+//! Invariant: a holding has only rows of its person and shared rows. Other people's Patients are not part of it, even
+//! if a row refers to one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::additions::Additions;
 use super::row::Row;
 use super::shelf::Shelf;
 
-/// The records: first the person's own rows, then shared ones.
+/// The records of a holding: first the person's own rows, then the shared rows.
 #[derive(Debug, Default)]
 pub(in crate::sandbox::payer) struct Holding {
     pub(in crate::sandbox::payer) rows: Vec<Arc<Row>>,
@@ -28,12 +28,13 @@ impl Holding {
             .map(|at| &self.rows[*at])
     }
 
-    /// Returns a copy of this holding with more of the person's own rows.
+    /// Returns a copy of this holding to which these rows are added. They must be the person's own rows, because they
+    /// come first.
     pub(in crate::sandbox::payer) fn with(&self, more: Vec<Arc<Row>>) -> Holding {
         Holding::from_rows(more.into_iter().chain(self.rows.iter().cloned()).collect())
     }
 
-    /// Returns the approximate size in bytes.
+    /// Returns the approximate size in memory in bytes.
     pub(in crate::sandbox::payer) fn weight(&self) -> u64 {
         self.rows.iter().map(|row| row.json.len() as u64 + 300).sum()
     }
@@ -76,7 +77,7 @@ impl Holding {
                 }
             }
         }
-        // Sorts by reference, so that the order does not depend on the traversal.
+        // Sorts by reference, so that the order does not depend on the order in which references were followed.
         shared.sort_unstable_by_key(|row| row.reference());
         let own = own.into_iter().zip(kept).filter_map(|(row, kept)| kept.then_some(row));
         Holding::from_rows(own.chain(shared).collect())
@@ -88,9 +89,10 @@ impl Holding {
     }
 }
 
-/// Whether the organization has a resource by itself, and not only because another resource refers to it. Each visit
-/// belongs to one of the facilities that have seen the person. Resources without a visit belong to all of these
-/// facilities.
+/// Whether the organization has a resource even if no other resource refers to it.
+///
+/// `seen_at` is set for a facility: its index, and the number of facilities that have seen the person. Each visit
+/// belongs to one of these facilities. A resource without a visit belongs to all of them.
 fn holds(organization: &Organization, seen_at: Option<(u64, u64)>, row: &Row) -> bool {
     if !organization.holds.contains(&row.resource_type.as_str()) {
         return false;

@@ -15,10 +15,10 @@ use super::super::office::state::Office;
 use super::super::office::world::World;
 use crate::fhir::outcome::IssueType;
 
-/// The extension of US Core for search parameters that must be used together.
+/// The URL of an extension that US Core uses. It lists search parameters that a client must use together.
 const COMBINATION: &str = "http://hl7.org/fhir/StructureDefinition/capabilitystatement-search-parameter-combination";
 
-/// Answers with the SMART configuration. A facility's configuration has no authorization endpoint, because nobody
+/// Returns the SMART configuration of an organization. That of a facility has no authorization endpoint, because nobody
 /// logs in at a facility.
 pub(in crate::sandbox::payer) async fn smart(
     State(world): State<Arc<World>>,
@@ -94,7 +94,7 @@ pub(in crate::sandbox::payer) async fn smart(
     answer::json(StatusCode::OK, &configuration)
 }
 
-/// Answers with the CapabilityStatement.
+/// Returns the CapabilityStatement of an organization.
 pub(in crate::sandbox::payer) async fn capability(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -117,7 +117,7 @@ pub(in crate::sandbox::payer) async fn capability(
     let types = office.organization.types().into_iter();
     let types = types.filter(|resource_type| !knobs.unlisted.iter().any(|one| one == resource_type));
     let resources: Vec<Value> = types.map(|resource_type| resource(resource_type, &knobs)).collect();
-    // In DSTU2 the resource has another name.
+    // In DSTU2, the CapabilityStatement has the name Conformance.
     let name = if knobs.fhir_version.starts_with("1.") {
         "Conformance"
     } else {

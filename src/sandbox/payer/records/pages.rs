@@ -1,4 +1,4 @@
-//! The pages of the sandbox. Their look is in `templates/sandbox`.
+//! The pages of the sandbox. Their HTML is in `templates/sandbox`.
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -26,7 +26,7 @@ pub(in crate::sandbox::payer) struct ConsentPage<'a> {
     pub(in crate::sandbox::payer) organization: &'a str,
     pub(in crate::sandbox::payer) flow: &'a str,
     pub(in crate::sandbox::payer) person: &'a Person,
-    /// The resource types, each with its name for people.
+    /// The resource types, each with the words that the page shows for it.
     pub(in crate::sandbox::payer) types: Vec<(&'a str, &'a str)>,
     pub(in crate::sandbox::payer) offline: bool,
     /// Whether the person agreed without choosing any type.
@@ -51,7 +51,7 @@ pub(in crate::sandbox::payer) struct HomePage {
     pub(in crate::sandbox::payer) count: u64,
     pub(in crate::sandbox::payer) password: &'static str,
     pub(in crate::sandbox::payer) client_id: &'static str,
-    /// Whether the sample application is served, too.
+    /// Whether the sandbox also serves the sample application. If so, the page links to it.
     pub(in crate::sandbox::payer) has_app: bool,
 }
 
@@ -76,7 +76,7 @@ pub(in crate::sandbox::payer) fn message(status: StatusCode, title: &str, text: 
     page(status, &MessagePage { title, text })
 }
 
-/// Returns the page for a login that has expired or is finished.
+/// Returns the page which says that a login has expired or is finished.
 pub(in crate::sandbox::payer) fn over() -> Response {
     message(
         StatusCode::BAD_REQUEST,

@@ -1,8 +1,9 @@
-//! Documents that an organization has in addition to its records. Some are small real documents of the usual types,
-//! and some cause clients trouble. A person always gets the same documents.
+//! Documents that an organization has in addition to its records. Some are small real documents of the usual types.
+//! Others are difficult for clients: one is large, one is missing and one is forbidden. A person always gets the same
+//! documents.
 //!
-//! DocumentReferences and DiagnosticReports link to the documents. Some documents are Binaries, and some have other
-//! addresses under the FHIR base.
+//! DocumentReferences and DiagnosticReports link to the documents. Some documents are Binaries. The others have an
+//! address under `files` of the FHIR base.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ pub(in crate::sandbox::payer) fn papers(person: &Person, knobs: &Knobs) -> Vec<P
     made.collect()
 }
 
-/// Returns the document at an address under the FHIR base, or the status with which the request is refused.
+/// Returns the document with the address `{folder}/{name}` under the FHIR base. If there is none, or if it is missing
+/// or forbidden on purpose, returns the status of the answer.
 pub(in crate::sandbox::payer) fn at(
     person: &Person,
     knobs: &Knobs,
@@ -73,14 +75,14 @@ impl Paper {
         }
     }
 
-    /// Returns the document as a Binary.
+    /// Returns the document as a Binary whose id is `name`.
     pub(in crate::sandbox::payer) fn resource(&self, name: &str) -> Value {
         json!({"resourceType": "Binary", "id": name, "contentType": self.content_type, "data": STANDARD.encode(&self.bytes)})
     }
 
     fn row(&self, person: &Person, knobs: &Knobs, base: &str) -> Row {
         let id = self.id(person);
-        // Like real sources, writes some addresses with the FHIR base and some without.
+        // Real sources write some addresses with the FHIR base and others without it. So this code does both.
         let url = match self.kind {
             "text" | "html" => self.address(person),
             _ => format!("{base}/{}", self.address(person)),
@@ -130,7 +132,7 @@ fn paper(kind: &'static str, person: &Person, knobs: &Knobs) -> Paper {
     }
 }
 
-/// Returns a PDF document with one page and a line of text.
+/// Returns a PDF document. It has one page with this line of text.
 fn pdf(line: &str) -> Vec<u8> {
     let plain: String = line
         .chars()
@@ -146,7 +148,7 @@ fn pdf(line: &str) -> Vec<u8> {
     ];
     let mut out = "%PDF-1.4\n".to_owned();
     let mut places = Vec::new();
-    // Writing to a `String` cannot fail.
+    // The result of each `write!` is ignored, because writing to a `String` cannot fail.
     for (number, object) in (1..).zip(&objects) {
         places.push(out.len());
         let _ = write!(out, "{number} 0 obj\n{object}\nendobj\n");

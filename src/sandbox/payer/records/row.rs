@@ -11,7 +11,8 @@ pub(in crate::sandbox::payer) struct Row {
 }
 
 impl Row {
-    /// Creates a row from a resource of the population. Its JSON begins with its type and id.
+    /// Creates a row from a resource of the population. The JSON of such a resource begins with its type and id, so the
+    /// first `id` in the text is the id of the resource.
     pub(in crate::sandbox::payer) fn written(record: Record<'_>) -> Row {
         let id = record.json.split_once(r#""id":""#).map_or("", |(_, rest)| rest);
         Row {
@@ -32,7 +33,7 @@ impl Row {
         marks.filter_map(|at| {
             let rest = &self.json[at + r#""reference":""#.len()..];
             let reference = &rest[..rest.find('"')?];
-            // Skips references to contained resources.
+            // Skips references to contained resources, which begin with `#`.
             (!reference.starts_with('#')).then_some(reference)
         })
     }

@@ -1,7 +1,7 @@
-//! The authorization endpoint: which parameters a request needs, and where errors go.
+//! The authorization endpoint: which parameters a request needs, and where errors are shown.
 //!
-//! Invariant: nobody is redirected to a redirect URI that is not allowed. Errors before that check are shown on a
-//! page.
+//! Invariant: nobody is redirected to a redirect URI that is not allowed. An error that is found before the redirect
+//! URI is checked is shown on a page.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ const SINGLE: &[&str] = &[
 /// The reason why a request is refused: the error code and its description.
 struct Refusal(&'static str, String);
 
-/// Begins an authorization request, and redirects to the login page.
+/// Answers an authorization request: begins a flow, and redirects to the login page.
 pub(in crate::sandbox::payer) async fn authorize(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,
@@ -67,7 +67,7 @@ pub(in crate::sandbox::payer) async fn authorize(
     }
 }
 
-/// Returns the organization if people log in there. Facilities have no login.
+/// Returns the organization with this id, if people log in there. `None` for a facility, because it has no login.
 pub(in crate::sandbox::payer) fn portal<'w>(world: &'w World, organization: &str) -> Option<&'w Office> {
     world
         .office(organization)

@@ -88,7 +88,8 @@ pub(in crate::sandbox::payer) async fn decide(
         flow.requested.granted(office.organization, &chosen, offline)
     };
     let mut grants = office.grants();
-    // If two decisions arrive at the same time, the first ends the flow, and the second finds none.
+    // If two decisions arrive at the same time, the first one ends the flow. The second one finds no flow, so only one
+    // code is issued.
     let Some(flow) = grants.end(name) else {
         return over();
     };
@@ -127,7 +128,7 @@ fn form(office: &Office, name: &str, flow: &Flow, person: &Person, nothing: bool
     page(status, &consent)
 }
 
-/// Returns the plain words for a resource type.
+/// Returns the words that the page shows for a resource type.
 fn spoken(resource_type: &str) -> &str {
     match resource_type {
         "AllergyIntolerance" => "Allergies",

@@ -1,5 +1,5 @@
-//! The pending logins, authorization codes, access tokens and refresh tokens of an organization. They are only in
-//! memory and end with the process.
+//! The pending logins, authorization codes, access tokens and refresh tokens of an organization. They are kept only in
+//! memory, so they are lost when the process ends.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(in crate::sandbox::payer) struct Flow {
     pub(in crate::sandbox::payer) person: Option<u64>,
 }
 
-/// A person's consent.
+/// A person's consent: which client may read which types of the person's records.
 #[derive(Clone, Debug)]
 pub(in crate::sandbox::payer) struct Consent {
     pub(in crate::sandbox::payer) client: String,
@@ -43,7 +43,7 @@ struct Code {
     consent: Consent,
 }
 
-/// All logins, codes and tokens.
+/// All pending logins, codes and tokens of one organization.
 #[derive(Default)]
 pub(in crate::sandbox::payer) struct Grants {
     flows: Expiring<Flow>,
@@ -77,19 +77,19 @@ impl Grants {
         self.flows.get(name).cloned()
     }
 
-    /// Stores the person who logged in.
+    /// Stores in the flow `name` which person has logged in.
     pub(in crate::sandbox::payer) fn logged_in(&mut self, name: &str, person: u64) {
         if let Some(flow) = self.flows.get_mut(name) {
             flow.person = Some(person);
         }
     }
 
-    /// Ends a flow and returns it. `None` if it is unknown or has expired.
+    /// Ends the flow `name` and returns it. `None` if it is unknown or has expired.
     pub(in crate::sandbox::payer) fn end(&mut self, name: &str) -> Option<Flow> {
         self.flows.remove(name)
     }
 
-    /// Issues a code for a consent.
+    /// Issues an authorization code for a consent.
     pub(in crate::sandbox::payer) fn code(&mut self, flow: &Flow, consent: Consent) -> String {
         let code = Code {
             redirect_uri: flow.redirect_uri.clone(),
@@ -99,7 +99,7 @@ impl Grants {
         self.codes.insert(code, CODE)
     }
 
-    /// Redeems a code. The code is used up even if the other parameters are wrong.
+    /// Exchanges a code for its consent. The code is then used up, even if another parameter is wrong.
     pub(in crate::sandbox::payer) fn redeem(
         &mut self,
         code: &str,
@@ -132,7 +132,8 @@ impl Grants {
         token
     }
 
-    /// Redeems a refresh token, which is then used up. A wrong client does not use it up.
+    /// Exchanges a refresh token for its consent. The token is then used up. If another client sends the token, it is
+    /// refused and stays valid.
     pub(in crate::sandbox::payer) fn refreshed(&mut self, token: &str, client: &str) -> Result<Consent, Refused> {
         let ours = self.refresh.get(token).is_some_and(|consent| consent.client == client);
         let consent = ours.then(|| self.refresh.remove(token)).flatten();
@@ -150,7 +151,7 @@ impl Grants {
     }
 }
 
-/// Values under random ids, each with an expiry.
+/// Values with random ids as keys. Each value expires at its own time.
 struct Expiring<T>(HashMap<String, (Instant, T)>);
 
 impl<T> Default for Expiring<T> {
@@ -162,8 +163,8 @@ impl<T> Default for Expiring<T> {
 impl<T> Expiring<T> {
     fn insert(&mut self, thing: T, lasts: Duration) -> String {
         let now = Instant::now();
-        // Drops expired entries, but not at each call, because this takes time. It happens only when the number of
-        // entries is a power of two from 1024 on.
+        // Removes expired entries. This takes time, so it does not happen at each call. It happens only when the number
+        // of entries is a power of two, and at least 1024.
         if self.0.len() >= 1024 && self.0.len().is_power_of_two() {
             self.0.retain(|_, (until, _)| *until > now);
         }

@@ -1,5 +1,5 @@
-//! The identity provider: OpenID Connect with the same logins, for verified identities (IAL2). The record locator
-//! searches by the claims of its ID tokens.
+//! The identity provider. It supports OpenID Connect, has the same logins as the organizations, and verifies identities
+//! (IAL2). Its ID tokens have the demographics by which the record locator searches.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn issuer(world: &World) -> String {
     format!("{}/{}", world.base_url, IDENTITY.id)
 }
 
-/// Answers OpenID Connect discovery.
+/// Returns the configuration of the identity provider, as OpenID Connect Discovery defines it.
 pub(in crate::sandbox::payer) async fn discovery(State(world): State<Arc<World>>) -> Response {
     let issuer = issuer(&world);
     answer::json(
@@ -81,7 +81,8 @@ pub(in crate::sandbox::payer) fn id_token(world: &World, person: &Person, consen
     world.key.sign(&claims)
 }
 
-/// Returns a signed ID token whose `fhirUser` is the person's Patient at an organization. `None` if there is no key.
+/// Returns a signed ID token of an organization. Its `fhirUser` is the person's Patient at this organization. `None` if
+/// there is no key.
 pub(in crate::sandbox::payer) fn fhir_user(
     world: &World,
     base: &str,
@@ -103,7 +104,7 @@ pub(in crate::sandbox::payer) fn fhir_user(
     world.key.sign(&claims)
 }
 
-/// Returns the index of the person in an ID token of the identity provider. `None` if the token is not valid.
+/// Returns the index of the person whom an ID token of the identity provider names. `None` if the token is not valid.
 pub(in crate::sandbox::payer) fn subject(world: &World, token: &str) -> Option<u64> {
     let claims: Value = world.key.verify(token, &issuer(world))?;
     let number: u64 = claims["sub"].as_str()?.strip_prefix(SUBJECT)?.parse().ok()?;

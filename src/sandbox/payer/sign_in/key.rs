@@ -1,4 +1,5 @@
-//! The identity provider's RSA key. It is generated when it is first used, and lives as long as the process.
+//! The identity provider's RSA key. It is generated at its first use. It is not stored, so each process has another
+//! key.
 
 use std::sync::OnceLock;
 
@@ -10,7 +11,7 @@ use jsonwebtoken::jwk::{Jwk, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
 use serde_json::Value;
 
-/// The key. It is empty until it is first used, and holds `None` if the key could not be generated.
+/// The key pair. It is generated at its first use. `None` in the cell means that it could not be generated.
 #[derive(Default)]
 pub(in crate::sandbox::payer) struct IdentityKey(OnceLock<Option<Pair>>);
 
@@ -26,7 +27,7 @@ impl IdentityKey {
         Some(&self.pair()?.jwk)
     }
 
-    /// Signs claims as a JWT.
+    /// Signs claims as a JWT. `None` if there is no key.
     pub(in crate::sandbox::payer) fn sign(&self, claims: &Value) -> Option<String> {
         let pair = self.pair()?;
         let mut header = Header::new(Algorithm::RS256);
@@ -34,7 +35,8 @@ impl IdentityKey {
         jsonwebtoken::encode(&header, claims, &pair.private).ok()
     }
 
-    /// Returns the claims of a token, if this key signed it for `issuer` and it has not expired.
+    /// Returns the claims of a token. `None` if another key signed it, if its issuer is not `issuer`, or if it has
+    /// expired.
     pub(in crate::sandbox::payer) fn verify(&self, token: &str, issuer: &str) -> Option<Value> {
         let pair = self.pair()?;
         let mut validation = Validation::new(Algorithm::RS256);

@@ -17,7 +17,7 @@ use super::authorize::{no_portal, portal};
 /// The number of test logins that the page lists.
 const NAMED: u64 = 5;
 
-/// Shows the page.
+/// Shows the login page of a flow.
 pub(in crate::sandbox::payer) async fn show(
     State(world): State<Arc<World>>,
     Path(organization): Path<String>,

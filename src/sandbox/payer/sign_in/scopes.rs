@@ -1,5 +1,5 @@
-//! SMART scopes: which of the requested ones are known, which types a person may choose, and what a token allows.
-//! Unknown scopes are not granted, which OAuth allows.
+//! SMART scopes: which requested scopes are known, which types a person may choose, and what a token allows. Unknown
+//! scopes are not granted, but they are no error. OAuth allows this.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +10,29 @@ use super::super::office::organization::{Organization, SHARED};
 pub(in crate::sandbox::payer) struct Requested {
     /// Known scopes without a resource type, such as `launch/patient`.
     plain: Vec<String>,
-    /// Resource types, or `*`, each with its access as it was written, such as `read` or `rs`.
+    /// Pairs of a resource type, or `*` for all types, and the requested access as it was written, such as `read` or
+    /// `rs`.
     resources: Vec<(String, String)>,
 }
 
-/// The access of a token.
+/// What a token allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::sandbox::payer) struct Granted {
-    /// The scope of the token response.
+    /// The scope as text, for the token response.
     pub(in crate::sandbox::payer) text: String,
     types: BTreeSet<String>,
     /// Whether a refresh token is issued.
     pub(in crate::sandbox::payer) offline: bool,
 }
 
-/// The known scopes without a resource type: at organizations with records, and at the identity provider.
+/// The known scopes without a resource type at an organization with records. `IDENTITY` has those at the identity
+/// provider.
 const RECORDS: &[&str] = &["launch/patient", "offline_access"];
 const IDENTITY: &[&str] = &["openid", "profile"];
 
 impl Requested {
-    /// Parses the `scope` of an authorization request. Leaves out scopes that are unknown or do not read.
+    /// Parses the `scope` of an authorization request. Leaves out unknown scopes, and scopes that do not include
+    /// reading.
     pub(in crate::sandbox::payer) fn parse(scope: &str) -> Requested {
         let mut requested = Requested::default();
         for word in scope.split_ascii_whitespace() {
@@ -48,13 +51,13 @@ impl Requested {
         requested
     }
 
-    /// Whether a scope without a resource type was requested.
+    /// Whether this scope, which has no resource type, was requested.
     pub(in crate::sandbox::payer) fn has(&self, scope: &str) -> bool {
         self.plain.iter().any(|one| one == scope)
     }
 
-    /// Returns the requested types of personal records that the organization has, without `withheld`. The person
-    /// chooses among them.
+    /// Returns the types among which the person chooses: the requested types of personal records that the organization
+    /// has, without the types in `withheld`.
     pub(in crate::sandbox::payer) fn offered(
         &self,
         organization: &Organization,
@@ -67,8 +70,8 @@ impl Requested {
         types
     }
 
-    /// Returns the grant for the types that the person chose. Access lasts if `offline` is set and `offline_access`
-    /// was requested.
+    /// Returns the grant for the types that the person chose, and for the requested types that people share. A refresh
+    /// token is issued only if `offline` is true and `offline_access` was requested.
     pub(in crate::sandbox::payer) fn granted(
         &self,
         organization: &Organization,
@@ -109,7 +112,8 @@ impl Requested {
         asked.cloned().collect()
     }
 
-    /// Returns the access that was requested for a type, by its name or by `*`. `None` if it was not requested.
+    /// Returns the access that was requested for a type, by the type's name or by `*`. `None` if the type was not
+    /// requested.
     fn covers(&self, resource_type: &str) -> Option<&str> {
         let found = self
             .resources
@@ -120,7 +124,7 @@ impl Requested {
 }
 
 impl Granted {
-    /// Returns the grant for all types. Facilities issue this grant, because no person chooses types there.
+    /// Returns the grant of a facility. It is for all types of the facility, because no person chooses types there.
     pub(in crate::sandbox::payer) fn whole(organization: &Organization) -> Granted {
         Requested::parse("launch/patient patient/*.read").granted(organization, &organization.personal(), false)
     }
@@ -139,7 +143,7 @@ impl Granted {
     }
 }
 
-/// Whether an access of SMART 1 (`read`, `*`) or SMART 2 (letters of `cruds`) includes reading.
+/// Whether an access includes reading. In SMART 1, the access is `read` or `*`. In SMART 2, it is letters of `cruds`.
 fn reads(access: &str) -> bool {
     let access = access.split('?').next().unwrap_or_default();
     matches!(access, "read" | "*") || (access.contains('r') && access.bytes().all(|letter| b"cruds".contains(&letter)))

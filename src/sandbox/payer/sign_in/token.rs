@@ -1,5 +1,5 @@
-//! The token endpoint. It accepts authorization codes and refresh tokens. Nobody logs in at facilities, so there it
-//! accepts assertions and client credentials instead.
+//! The token endpoint. It accepts authorization codes and refresh tokens. At a facility it accepts assertions and
+//! client credentials instead, because nobody logs in there.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::grants::{Consent, Refused};
 use super::identity::{fhir_user, id_token, subject};
 use super::scopes::Granted;
 
-/// The grant type of RFC 7523.
+/// The grant type of RFC 7523: a JWT, the assertion, identifies the person.
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 /// The parameters that must not be repeated.
 const SINGLE: &[&str] = &[
@@ -185,7 +185,7 @@ fn at_facility(world: &World, office: &Office, person: Option<u64>) -> Result<Co
     })
 }
 
-/// Checks the client's id and secret. Returns whether the client sent its secret.
+/// Checks the client's id and secret. Returns whether the client sent a secret, which is then correct.
 fn client(office: &Office, headers: &HeaderMap, params: &Params) -> Result<bool, Error> {
     let knobs = office.knobs();
     let basic = match headers.get(AUTHORIZATION) {
@@ -212,7 +212,7 @@ fn client(office: &Office, headers: &HeaderMap, params: &Params) -> Result<bool,
         None => (params.text("client_id"), params.get("client_secret")),
     };
     let differs = params.get("client_id").is_some_and(|other| other != id);
-    // An assertion identifies the person, so the client may omit its own id.
+    // An assertion identifies the person. So a client that sends an assertion may omit its id.
     let bearer = params.text("grant_type") == JWT_BEARER && id.is_empty() && secret.is_none();
     if (id != CLIENT_ID && !bearer) || differs {
         return Err(unknown_client("the client is unknown"));
@@ -238,8 +238,8 @@ fn unknown_client(description: &str) -> Error {
     Error(StatusCode::UNAUTHORIZED, "invalid_client", description.to_owned())
 }
 
-/// Returns the client id and secret of a Basic header. If `decode` is set, both are form-decoded, as RFC 6749
-/// requires.
+/// Returns the client id and the secret from a Basic `Authorization` header. If `decode` is true, both are
+/// form-decoded, as RFC 6749 requires. `None` if the header has another form.
 fn pair(header: &str, decode: bool) -> Option<(String, String)> {
     let (scheme, rest) = header.split_once(' ')?;
     let decoded = STANDARD
@@ -251,7 +251,7 @@ fn pair(header: &str, decode: bool) -> Option<(String, String)> {
     if !decode {
         return Some((id.to_owned(), secret.to_owned()));
     }
-    // In form encoding, a plus is a space.
+    // `Params::parse` decodes form encoding, in which a plus is a space.
     let plain = |text: &str| Params::parse(format!("x={text}").as_bytes()).text("x").to_owned();
     Some((plain(id), plain(secret)))
 }
