@@ -15,8 +15,8 @@ use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
 use crate::lake::{Lake, LakeError, Snapshot};
 use crate::terminology::Terminology;
 
-/// The maximum bytes of matching resources on a page. Before the next resource would exceed it, the page ends with a
-/// `next` link. The first resource of a page may be larger.
+/// The maximum bytes of matching resources on a page. If the next resource would exceed it, the page ends before this
+/// resource, and its `next` link leads to it. The first resource of a page may be larger.
 pub const MAX_PAGE_BYTES: usize = 16 << 20;
 
 /// Runs searches over one lake. All requests share one engine.
@@ -30,7 +30,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Creates an engine over a lake. Searches accept these search parameters.
+    /// Creates an engine over a lake. Searches accept only the parameters in `parameters`, and those that R4 defines
+    /// without a SearchParameter.
     pub fn new(lake: Lake, parameters: Arc<SearchParameters>) -> Engine {
         Engine {
             lake,

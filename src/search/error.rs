@@ -33,7 +33,8 @@ pub enum SearchError {
         /// The parameter's search type.
         parameter_type: &'static str,
     },
-    /// A parameter that the type does not have, under `Prefer: handling=strict` (400).
+    /// A parameter that the type does not have (400). In `_filter`, this is always an error, and so is `_query`. Other
+    /// parameters are an error only under `Prefer: handling=strict`.
     #[error(
         "'{parameter}' is not a search parameter of {resource}{}",
         meant(parameter, resource)
@@ -57,7 +58,7 @@ pub enum SearchError {
         /// The canonical URL of the value set or code system.
         canonical: String,
     },
-    /// A chain through a parameter that is not a reference (400).
+    /// A chain follows a parameter that is not a reference (400).
     #[error("'{parameter}' is a parameter of type {parameter_type}; only a reference can be followed by a chain")]
     Chain {
         /// The parameter.
@@ -110,7 +111,7 @@ pub enum SearchError {
     /// More contained resources match than can be sorted (422).
     #[error("more than {0} contained resources match; narrow the search")]
     TooManyContained(usize),
-    /// More resources would be included than one page may hold (422).
+    /// More resources refer to the matches by one parameter than `_revinclude` may find (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
     /// The matches continue on another page, but the link to it would exceed the maximum length of a URL (422).
@@ -133,7 +134,7 @@ pub enum SearchError {
     /// The rows could not be read.
     #[error(transparent)]
     Scan(ScanError),
-    /// The plan could not be created or failed.
+    /// A plan could not be created, or it failed while it ran.
     #[error("the search plan failed: {0}")]
     Plan(#[source] DataFusionError),
     /// Columns did not have the expected shape.
@@ -144,7 +145,8 @@ pub enum SearchError {
     Stored(String),
 }
 
-/// The parameters that every type has, but that R4 does not define by SearchParameter resources.
+/// The parameters that every type has, but that R4 does not define by SearchParameter resources. An error about an
+/// unknown parameter may suggest one of them.
 const RESULT: [&str; 11] = [
     "_count",
     "_elements",

@@ -1,4 +1,5 @@
-//! An answer before it is written: its links, and the other parts of its Bundle except the resources.
+//! An answer before it is written. It has the data for the links and for the other parts of the Bundle, but not the
+//! resources.
 
 use bytes::Bytes;
 
@@ -17,16 +18,16 @@ use crate::lake::Lake;
 /// so that a client can request the link by GET even after a long POST. About a thousand references fit.
 const MAX_LINK_BYTES: usize = 60_000;
 
-/// The context of an answer: the search's address and time, and the lake that encrypts its tokens.
+/// The context of an answer: the addresses and the time of the search, and the lake that encrypts page tokens.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::search) struct Occasion<'a> {
-    /// The server's base, `{base}/fhir/`.
+    /// The address of the server's FHIR API, which ends with `/fhir/`.
     pub(in crate::search) base: &'a str,
     /// The address of the search, without parameters.
     pub(in crate::search) address: &'a str,
-    /// The time, in microseconds since 1970.
+    /// The time of the request, in microseconds since 1970.
     pub(in crate::search) now: i64,
-    /// The lake, whose key encrypts tokens.
+    /// The lake. Its key encrypts page tokens.
     pub(in crate::search) lake: &'a Lake,
 }
 
@@ -34,26 +35,28 @@ pub(in crate::search) struct Occasion<'a> {
 #[derive(Debug)]
 pub(in crate::search) struct Answer<'a> {
     occasion: Occasion<'a>,
-    /// The position of the request among the pages of the search.
+    /// The identity of the search, and the page token of the request.
     pub(in crate::search) course: &'a Position,
-    /// The searched types, in order.
+    /// The searched types. A page token names a type by its index in this list.
     types: &'a [TypeId],
     /// The query.
     pub(in crate::search) query: &'a Query,
     /// The id of the snapshot that the search read.
     snapshot: u64,
-    /// The number of matches, if the answer states it.
+    /// The number of all matches. `None` if the answer does not state it.
     pub(in crate::search) total: Option<usize>,
-    /// Whether further matches follow this page.
+    /// Whether further matches follow after this page.
     pub(in crate::search) more: bool,
-    /// Whether the page has fewer matches because their includes would exceed the limits of one answer.
+    /// Whether the page has fewer matches than requested, because the includes of more matches would exceed the limits
+    /// of one answer.
     pub(in crate::search) shortened: bool,
-    /// How many matches a page that was found backwards leaves out at its beginning, because they would exceed a limit.
+    /// The number of found matches that the page leaves out at its beginning, because they would exceed a limit of the
+    /// page. It is 0 if the page was not found backwards.
     pub(in crate::search) left_out: usize,
 }
 
 impl<'a> Answer<'a> {
-    /// Creates an answer before its search runs.
+    /// Creates the answer of a search that has not run yet.
     pub(in crate::search) fn new(
         occasion: Occasion<'a>,
         course: &'a Position,
@@ -76,7 +79,8 @@ impl<'a> Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Returns the Bundle with these matches and their included resources.
+    /// Returns the Bundle with these matches and their included resources. If the page continues the includes of an
+    /// earlier answer, the Bundle does not repeat the match. Fails if a link would be too long.
     pub(in crate::search) fn render(self, matches: &[Entry], included: Included) -> Result<Bytes, SearchError> {
         let query = self.query;
         let place = |entry: &Entry| {
@@ -93,8 +97,8 @@ impl Answer<'_> {
             matches: matches.len(),
             more: self.more,
             included: query.included,
-            // If the page has further includes, the `next` link leads to these includes. Further matches come only
-            // after all includes of this page.
+            // `is_full` means that the page has further includes. The `next` link then leads to these includes. Further
+            // matches come only after all includes of this page.
             more_included: included.is_full().then(|| query.included + included.len()),
             ends: end(matches.first()).zip(end(matches.last())).map(Into::into),
             first: PageToken {
@@ -112,7 +116,7 @@ impl Answer<'_> {
         if let Some(length) = longest.filter(|length| *length > MAX_LINK_BYTES) {
             return Err(SearchError::LongLinks(length));
         }
-        // An answer that has only the number of matches has no entries, so it has no remarks.
+        // An answer that has only the number of matches has no entries. So it leaves out the query's remarks.
         let mut remarks = if query.counts_only() {
             Vec::new()
         } else {

@@ -4,9 +4,10 @@
 use bytes::Bytes;
 use memchr::memmem;
 
-/// The text before the id in a relative address. Stored resources have no white space between JSON tokens.
+/// The text before the id in a relative address, as stored resources have it. They have no white space between JSON
+/// tokens.
 const RELATIVE: &[u8] = br#""url":"Binary/"#;
-/// The length of the id in bytes. The JSON string ends after the id.
+/// The length of the id in bytes. After the id comes the end of the JSON string.
 const ID: usize = uuid::fmt::Hyphenated::LENGTH;
 
 /// Returns a resource's text with `base` inserted before each relative address of an attachment. `base` ends with a
@@ -29,8 +30,8 @@ pub fn with_base(text: &[u8], base: &str) -> Option<Bytes> {
     Some(Bytes::from(out))
 }
 
-/// Returns an address as stored resources have it: without `base`, if it is the address of an attachment. Clients send
-/// addresses as answers show them, with the base.
+/// Returns an address in the form that stored resources have. Clients send the address of an attachment as answers show
+/// it, with `base`. So `base` is removed from such an address. Any other address is returned unchanged.
 pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
     let relative = address.strip_prefix(base);
     let ours = relative.filter(|text| {
@@ -45,8 +46,8 @@ pub(in crate::search) fn stored_form(address: String, base: &str) -> String {
     }
 }
 
-/// Whether the text begins with an attachment's id and the end of the JSON string. Syncs give such an id the form of a
-/// UUID of version 8.
+/// Whether `rest` begins with an attachment's id and the end of the JSON string. A sync gives an attachment an id in
+/// the form of a UUID of version 8.
 fn is_ours(rest: &[u8]) -> bool {
     let id = rest.get(..ID).and_then(|id| std::str::from_utf8(id).ok());
     let id = id.and_then(|id| uuid::Uuid::try_parse(id).ok());

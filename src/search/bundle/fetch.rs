@@ -1,4 +1,5 @@
-//! Reads the resources of a page's matches, after the page was found. Uses all processors.
+//! Reads the resources of a page's matches. Their locators have been found before. If there are many, several threads
+//! read them.
 
 use super::super::SearchError;
 use super::super::engine::{Engine, MAX_PAGE_BYTES};
@@ -9,12 +10,13 @@ use crate::lake::scan::{Locator, Row, ScopedTable};
 use crate::parallel::processors;
 use crate::plan::at_once;
 
-/// The minimum number of rows for which one more thread is used.
+/// The minimum number of rows for each thread, if several threads read.
 const WORTH_A_THREAD: usize = 128;
 
 impl Engine {
-    /// Reads the resources of a page, up to [`MAX_PAGE_BYTES`]. Matches that exceed this limit are dropped at the end
-    /// of the page, or at its beginning if the page was found backwards.
+    /// Reads the resources of a page, up to [`MAX_PAGE_BYTES`]. Matches that would exceed this limit are left out at
+    /// the end of the page, or at its beginning if the page is found backwards. At least one match stays, even if it is
+    /// larger.
     pub(in crate::search) async fn fetch(
         &self,
         table: &ScopedTable,
@@ -48,7 +50,8 @@ impl Engine {
 }
 
 /// Reads the rows at the first `count` locators. If these rows exceed `max_bytes`, reads fewer rows, but at least one.
-/// Returns the number of locators that were read, and the rows.
+/// If several threads read, `max_bytes` is the limit of each thread. Returns the number of locators that were read, and
+/// the rows.
 pub(in crate::search) async fn some(
     table: &ScopedTable,
     places: &[Locator],
@@ -65,13 +68,15 @@ pub(in crate::search) async fn some(
     }
 }
 
-/// Returns the rows at these locators in the given order. Returns `None` if the rows have more than `max_bytes` bytes.
+/// Returns the rows at these locators in the given order. If there are many, several threads read them. Returns `None`
+/// if the rows that one thread reads have more than `max_bytes` bytes.
 async fn at_most(table: &ScopedTable, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, SearchError> {
     let parts = (places.len() / WORTH_A_THREAD).clamp(1, processors());
     if parts == 1 {
         return Ok(table.resources_at_most(places, max_bytes)?);
     }
-    // Neighbouring rows of a file are in the same Parquet pages, so each thread reads a contiguous range of locators.
+    // Neighbouring rows of a file are in the same Parquet pages. So the locators are sorted, and each thread reads a
+    // contiguous range of them.
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_unstable_by_key(|at| places[*at]);
     let shares = order.chunks(order.len().div_ceil(parts));

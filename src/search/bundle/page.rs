@@ -1,5 +1,5 @@
-//! Writes a page as a searchset Bundle. The stored bytes of each resource are copied into its entry. They are parsed
-//! only if a part of the resource is requested.
+//! Writes a page as a searchset Bundle. The stored bytes of a resource are copied into its entry. They are parsed only
+//! if the client requests a part of the resource.
 
 use bytes::Bytes;
 
@@ -11,14 +11,14 @@ use crate::fhir::temporal::instant_text;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Locator, Row};
 
-/// A resource on a page.
+/// A resource that a page contains, as a match or as an include.
 #[derive(Debug)]
 pub(in crate::search) struct Entry {
     pub(in crate::search) type_id: TypeId,
     pub(in crate::search) row: Row,
-    /// The locator of the row, if known.
+    /// The locator of the row. `None` if it is unknown.
     pub(in crate::search) place: Option<Locator>,
-    /// For a contained resource that is shown without its container: the type of the container. `None` for any other
+    /// If the resource is contained and shown without its container: the type of the container. `None` for any other
     /// resource.
     pub(in crate::search) container: Option<TypeId>,
 }
@@ -46,14 +46,14 @@ impl Entry {
 /// The contents of a page.
 #[derive(Debug)]
 pub(in crate::search) struct Page<'a> {
-    /// The server's base, `{base}/fhir/`.
+    /// The address of the server's FHIR API, which ends with `/fhir/`.
     pub(in crate::search) base: &'a str,
     pub(in crate::search) now: i64,
     pub(in crate::search) total: Option<usize>,
     pub(in crate::search) links: Vec<(&'static str, String)>,
     pub(in crate::search) matches: &'a [Entry],
     pub(in crate::search) included: &'a [Entry],
-    /// Remarks on how the answer came about.
+    /// Remarks to the client about the answer. For example, a remark says that the page is incomplete.
     pub(in crate::search) remarks: Vec<Issue>,
     pub(in crate::search) subset: &'a Subset,
 }
@@ -71,7 +71,7 @@ impl Page<'_> {
         Bytes::from(out)
     }
 
-    /// Writes the entries. A Bundle without entries has no `entry`, because FHIR has no empty arrays.
+    /// Writes the property `entry`. It is left out if there are no entries, because FHIR has no empty arrays.
     fn entries(&self, out: &mut Vec<u8>) {
         let outcome = self.outcome();
         if self.matches.is_empty() && self.included.is_empty() && outcome.is_none() {
@@ -84,7 +84,7 @@ impl Page<'_> {
             if at > 0 {
                 out.push(b',');
             }
-            // `_elements` applies only to matches.
+            // `_elements` applies only to matches, so an include is written whole.
             let is_whole = self.subset.is_whole() || mode == "include" && !self.subset.elements.is_empty();
             let cut = if is_whole {
                 None
@@ -102,13 +102,13 @@ impl Page<'_> {
         out.push(b']');
     }
 
-    /// Returns the remarks as one OperationOutcome. `None` if there are none.
+    /// Returns an OperationOutcome with the page's remarks. `None` if there are none.
     fn outcome(&self) -> Option<OperationOutcome> {
         said(&self.remarks)
     }
 }
 
-/// Writes the beginning of a Bundle, up to its links and entries.
+/// Writes the beginning of a Bundle: everything before its links and entries.
 pub(in crate::search) fn begin(out: &mut Vec<u8>, now: i64, total: Option<usize>) {
     out.extend_from_slice(br#"{"resourceType":"Bundle","id":""#);
     out.extend_from_slice(uuid::Uuid::new_v4().to_string().as_bytes());
@@ -122,7 +122,7 @@ pub(in crate::search) fn begin(out: &mut Vec<u8>, now: i64, total: Option<usize>
     }
 }
 
-/// Writes the links, after a comma, because another member of the Bundle precedes them.
+/// Writes the property `link`. A comma comes first, because other properties of the Bundle precede it.
 pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, String)]) {
     out.extend_from_slice(br#","link":["#);
     for (at, (relation, url)) in links.iter().enumerate() {
@@ -136,7 +136,8 @@ pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, S
     out.push(b']');
 }
 
-/// Writes an entry with the stored text of its resource, or with `cut`, a part of it.
+/// Writes an entry. If `cut` is given, it is the requested part of the resource, and is written. Otherwise the stored
+/// text of the whole resource is written. `mode` is `match` or `include`.
 pub(in crate::search) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry, cut: Option<&[u8]>, mode: &str) {
     out.extend_from_slice(br#"{"fullUrl":"#);
     let place = facts().get(entry.container.unwrap_or(entry.type_id)).name;
@@ -147,13 +148,13 @@ pub(in crate::search) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry
     out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
 }
 
-/// Writes the entry with the remarks on the search.
+/// Writes the entry with the OperationOutcome, which has the remarks.
 pub(in crate::search) fn push_outcome(out: &mut Vec<u8>, outcome: &OperationOutcome) {
     let outcome = outcome.to_json();
     out.extend_from_slice(format!(r#"{{"resource":{outcome},"search":{{"mode":"outcome"}}}}"#).as_bytes());
 }
 
-/// Returns remarks as one OperationOutcome. `None` if there are none.
+/// Returns an OperationOutcome with these remarks. `None` if there are none.
 pub(in crate::search) fn said(remarks: &[Issue]) -> Option<OperationOutcome> {
     let mut remarks = remarks.iter().cloned();
     let first = OperationOutcome::new(remarks.next()?);

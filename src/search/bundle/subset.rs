@@ -15,18 +15,18 @@ const SUBSETTED: &str = concat!(
     r#""display":"subsetted"}"#
 );
 
-/// The requested part of each resource.
+/// The part of each resource that the client requests.
 #[derive(Clone, Debug, Default)]
 pub struct Subset {
     /// The value of `_summary`.
     pub(in crate::search) summary: Summary,
-    /// The names in `_elements`. Empty if all elements are requested.
+    /// The names in `_elements`. Empty if the request has no `_elements`.
     pub(in crate::search) elements: Vec<String>,
 }
 
 impl Subset {
-    /// Returns the subset that the parameters of a read of `type_id` request. Ignores other parameters (R4 HTTP,
-    /// general parameters).
+    /// Returns the subset that the parameters of a read request. `type_id` is the type of the read resource. Other
+    /// parameters than `_summary` and `_elements` are ignored (R4 HTTP, general parameters).
     pub fn of_read(type_id: TypeId, parameters: &[RawParameter]) -> Result<Subset, SearchError> {
         let mut subset = Subset::default();
         for raw in parameters.iter().filter(|raw| raw.counts(Handling::Lenient)) {
@@ -49,9 +49,9 @@ impl Subset {
         Ok(subset)
     }
 
-    /// Reads a value of `_elements`. A name that is no element of the type is an error, unless `known_elsewhere` is
-    /// set. A search over several types sets `known_elsewhere`, because it has already checked that each name is an
-    /// element of at least one of these types.
+    /// Adds the names in a value of `_elements`. A name that is not an element of the type is an error, unless
+    /// `known_elsewhere` is true. A search over several types sets `known_elsewhere`, because it has already checked
+    /// that each name is an element of at least one of these types.
     pub(in crate::search) fn take_elements(
         &mut self,
         type_id: TypeId,
@@ -69,7 +69,7 @@ impl Subset {
         Ok(())
     }
 
-    /// Whether resources are returned with all of their elements.
+    /// Whether resources are returned with all of their elements, or not at all (`_summary=count`).
     pub fn is_whole(&self) -> bool {
         self.elements.is_empty() && matches!(self.summary, Summary::False | Summary::Count)
     }
@@ -114,7 +114,8 @@ impl Subset {
     }
 }
 
-/// Whether `_elements` may have this name for resources of a type. Clients also name `id` and `resourceType`.
+/// Whether `name` is allowed in `_elements` for resources of this type. Besides the elements of the type, clients may
+/// name `resourceType`.
 pub(in crate::search) fn is_element(type_id: TypeId, name: &str) -> bool {
     name == "resourceType" || facts().element(type_id, name).is_some()
 }
@@ -128,8 +129,8 @@ fn is_required(element: &Element) -> bool {
     element.min > 0 || element.modifier
 }
 
-/// Removes from `value` all elements that are not in the summary form. `value` is the property `name` of an object of
-/// type `parent`.
+/// Omits from `value` all elements that are not in the summary form. `value` is the value of the property `name` in an
+/// object of type `parent`. The omissions are added to `edits`.
 fn omit_beyond_summary(parent: TypeId, name: &str, value: Value<'_>, edits: &mut Edits) {
     let Some(child) = facts().child(parent, name) else {
         return;

@@ -1,4 +1,4 @@
-//! Sets of canonicals, as URLs with their versions. Decides whether a canonical leads to a resource.
+//! Sets of URLs with their versions. They decide whether a canonical leads to a resource.
 //!
 //! A canonical without a version leads to all stored resources of its URL. One with a version leads to the resources of
 //! exactly that version. One with a fragment means a part of a resource and leads to no resource.
@@ -10,20 +10,22 @@ use crate::fhir::reference::Canonical;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
 
-/// The maximum number of different canonicals that one condition or include may follow.
+/// The maximum number of different canonicals that one condition or one include may follow to resources.
 const MAX_CANONICALS: usize = 1_000_000;
 
-/// Whether resources of a type are identified by a URL, with or without a version.
+/// Whether resources of a type are identified by a URL, either alone or with a version.
 pub(in crate::search) fn have_urls(type_id: TypeId) -> bool {
     let is = |element: &str, wanted: &str| {
         let child = facts().child(type_id, element);
         child.is_some_and(|child| facts().get(child.type_id).name == wanted)
     };
-    // A Device or a DeviceDefinition has a `url`, too, but as a network address that does not identify the resource.
+    // Device and DeviceDefinition have a `url`, too. There it is a network address, which does not identify the
+    // resource. The conditions on `version` and on the search parameter exclude both types.
     is("url", "uri") && is("version", "string") && SearchParameters::builtin().get(type_id, "url").is_some()
 }
 
-/// A set of URLs with their versions. It holds either the URLs of stored resources, or canonicals.
+/// A set of URLs with their versions. It holds either the URLs of stored resources, for `lead`, or canonicals, for
+/// `ask`.
 #[derive(Debug, Default)]
 pub(in crate::search) struct Canonicals {
     pub(in crate::search) urls: FxHashMap<Box<str>, FxHashSet<Option<Box<str>>>>,
@@ -40,7 +42,8 @@ impl Canonicals {
         self.count += usize::from(versions.insert(version.map(Box::from)));
     }
 
-    /// Adds a canonical to the set. A canonical that is empty or has a fragment is ignored.
+    /// Adds a canonical to the set. A canonical that is empty or has a fragment is ignored, because it leads to no
+    /// resource.
     pub(in crate::search) fn insert_asked(&mut self, canonical: &str) {
         let canonical = Canonical::parse(canonical);
         if canonical.fragment.is_none() && !canonical.url.is_empty() {
@@ -48,7 +51,7 @@ impl Canonicals {
         }
     }
 
-    /// Returns each URL with its versions.
+    /// Returns each URL with its versions. `None` among the versions means the URL without a version.
     pub(in crate::search) fn iter(&self) -> impl Iterator<Item = (&str, Vec<Option<&str>>)> {
         let urls = self.urls.iter();
         urls.map(|(url, versions)| (&**url, versions.iter().map(Option::as_deref).collect()))
@@ -59,7 +62,7 @@ impl Canonicals {
         self.urls.is_empty()
     }
 
-    /// Whether this canonical leads to one of the resources. The set must hold the URLs of resources.
+    /// Whether this canonical leads to a resource of the set. The set must hold the URLs of resources.
     pub(in crate::search) fn lead(&self, canonical: &str) -> bool {
         let canonical = Canonical::parse(canonical);
         canonical.fragment.is_none()
@@ -72,7 +75,7 @@ impl Canonicals {
                 })
     }
 
-    /// Whether one of the canonicals leads to the resource with this URL and version. The set must hold canonicals.
+    /// Whether a canonical of the set leads to the resource with this URL and version. The set must hold canonicals.
     pub(in crate::search) fn ask(&self, url: &str, version: Option<&str>) -> bool {
         self.urls.get(url).is_some_and(|versions| {
             versions.contains(&None) || version.is_some_and(|version| versions.contains(&Some(version.into())))

@@ -7,13 +7,13 @@ use super::super::parameters::resolver::Resolver;
 use super::criterion::{Condition, Criterion};
 use crate::fhir::{TypeId, compartment, facts};
 
-/// Whether resources of a type may be in a Patient's compartment.
+/// Whether the compartment of a Patient may have resources of this type.
 pub(in crate::search) fn holds(type_id: TypeId) -> bool {
     !compartment::patient_params(type_id).is_empty() || facts().get(type_id).name == "Patient"
 }
 
-/// Returns the condition for the compartment of one Patient. It is an error if resources of `type_id` are in no
-/// Patient's compartment.
+/// Returns the condition that a resource is in the compartment of one Patient. It is an error if resources of `type_id`
+/// are never in the compartment of a Patient.
 pub(in crate::search) fn criterion(
     resolver: &Resolver<'_>,
     type_id: TypeId,
@@ -22,8 +22,8 @@ pub(in crate::search) fn criterion(
     of_any(resolver, type_id, &[patient])
 }
 
-/// Returns the condition that a resource is in the compartment of one of several Patients. Their ids must have R4's
-/// form.
+/// Returns the condition that a resource is in the compartment of at least one of these Patients. The ids must have
+/// R4's form, because they are written into the values of search parameters.
 pub(in crate::search) fn of_any(
     resolver: &Resolver<'_>,
     type_id: TypeId,

@@ -1,8 +1,8 @@
 //! Criteria: conditions on rows, as a tree.
 //!
-//! A condition on other resources (a chain, `_has`, `_list`) is a [`Join`]. `joins::join` either replaces it by a
-//! condition on the ids of the found resources, or leaves it to the plan that reads the rows. Only criteria without
-//! joins can be evaluated on rows.
+//! A condition on other resources (a chain, `_has`, `_list`) is a [`Join`]. `joins::join` replaces it by a condition on
+//! the ids of the found resources. Or it replaces it by `Condition::Dynamic`, if the plan that reads the rows finds the
+//! ids itself. Only criteria without joins can be evaluated on rows.
 
 use std::sync::Arc;
 
@@ -27,31 +27,31 @@ use crate::plan::DynamicFilter;
 pub(in crate::search) struct Criterion {
     /// The condition itself.
     pub(in crate::search) condition: Condition,
-    /// The criterion as text, for explanations.
+    /// The criterion as text. Explanations of a search show it.
     pub(in crate::search) label: String,
-    /// The text from which the criterion was resolved, if known. A plan that is sent to another process contains this
-    /// text.
+    /// The parameter and the value from which the criterion was resolved, if they are known. A plan that is sent to
+    /// another process contains them, so that this process can resolve the criterion again.
     pub(in crate::search) origin: Option<Arc<Origin>>,
 }
 
 /// The condition of a criterion.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Condition {
-    /// The values of a parameter pass a test.
+    /// The values of a search parameter pass a test.
     Values {
-        /// The parameter, compiled for the type.
+        /// The search parameter, compiled for the type of the rows.
         compiled: Arc<Compiled>,
         /// The test of the values.
         test: Test,
     },
-    /// The tuples of a composite parameter pass a test.
+    /// The tuples of a composite search parameter pass a test. Each tuple has a value for each component.
     Tuples {
-        /// The composite parameter, compiled for the type.
+        /// The composite search parameter, compiled for the type of the rows.
         compiled: Arc<Compiled>,
         /// The test of the tuples.
         test: TupleTest,
     },
-    /// Words occur in the narrative or in any string of the resource.
+    /// Words occur in the narrative, or in any string of the resource.
     Words {
         /// Where the words must occur.
         within: Within,
@@ -64,54 +64,57 @@ pub(in crate::search) enum Condition {
     Any(Vec<Criterion>),
     /// This criterion must not hold.
     Not(Box<Criterion>),
-    /// The criterion must hold for one item of an element.
+    /// The criterion must hold for at least one item of an element. Brackets in `_filter` make such a condition.
     Item {
-        /// The parameter whose program yields the items.
+        /// The parameter whose program yields the items of the element.
         items: Arc<Compiled>,
-        /// The condition on each item. Its programs are evaluated on the items.
+        /// The criterion that an item must meet. Its programs are evaluated on the items and not on the resource.
         holds: Box<Criterion>,
     },
-    /// The row may contain a resource of this type, because the text of the row's contained resources has the type's
-    /// name.
+    /// The text of the row's contained resources has the name of this type. So the row may contain a resource of the
+    /// type.
     Holds(TypeId),
-    /// A reference leads to a resource that the row contains, and this resource meets the condition of its type.
+    /// A reference of the row leads to a resource that the row contains. This resource meets the criterion that
+    /// `targets` has for its type.
     Inside {
         /// The parameter whose program yields the references, with their text.
         references: Arc<Compiled>,
-        /// The condition for each type of a contained resource.
+        /// For each type of a contained resource, the criterion that it must meet.
         targets: Vec<(TypeId, Criterion)>,
     },
-    /// A condition on other resources that is not answered yet.
+    /// A condition on other resources that has not been answered yet.
     Join(Box<Join>),
-    /// A condition on other resources that the plan answers. The plan finds the ids of these resources before it reads
-    /// the rows.
+    /// A condition on other resources that the plan answers when it runs. Before it reads the rows, it finds the ids of
+    /// the other resources.
     Dynamic(Arc<DynamicFilter>),
 }
 
 /// A test of a parameter's values.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Test {
-    /// `:missing`: whether there is no value.
+    /// `:missing`. If true, the parameter must have no value. If false, it must have at least one value.
     Missing(bool),
-    /// At least one matcher must match a value. With `not`, no matcher may match a value.
+    /// At least one matcher must match a value. If `not` is true, no matcher may match any value.
     AnyOf {
-        /// The alternatives.
+        /// The alternatives, which the parameter separates by commas.
         matchers: Vec<Matcher>,
         /// Whether the modifier is `:not` or `:not-in`.
         not: bool,
     },
-    /// At least one value must not match.
+    /// At least one value must exist that the matcher does not match. `ne` in `_filter` makes such a test.
     Differs(Matcher),
 }
 
 /// A test of a composite parameter's tuples.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum TupleTest {
-    /// `:missing`: whether no tuple has a value for every component.
+    /// `:missing`. If true, no tuple may have a value for every component. If false, at least one tuple must have one.
     Missing(bool),
-    /// At least one alternative must match a tuple. Each alternative has one matcher for each component.
+    /// At least one alternative must match a tuple. An alternative has one matcher for each component, and all of its
+    /// matchers must match.
     AnyOf(Vec<Vec<Matcher>>),
-    /// At least one of many alternatives must match a tuple.
+    /// Like `AnyOf`, for many alternatives that each have a token. The set finds the alternatives with a tuple's token,
+    /// so that the others are not compared.
     OneOf(Arc<TupleSet>),
 }
 
@@ -127,47 +130,48 @@ pub(in crate::search) enum Within {
 /// A condition on other resources.
 #[derive(Clone, Debug)]
 pub(in crate::search) enum Join {
-    /// A chain: a reference of the parameter leads to a resource that meets the criterion for its type.
+    /// A chain: a reference of the row leads to a resource that meets the criterion for its type.
     Chain {
-        /// The reference parameter, compiled to yield targets.
+        /// The reference parameter of the rows. Its program yields the types and ids of the targets.
         compiled: Arc<Compiled>,
-        /// The condition for each target type.
+        /// For each type of a target, the criterion that the target must meet.
         targets: Vec<(TypeId, Criterion)>,
     },
-    /// `_has`: a resource that meets the criterion refers to the row.
+    /// `_has`: a resource of type `source` meets the criterion and refers to the row.
     Has {
         /// The type of the referring resources.
         source: TypeId,
-        /// The reference parameter of the referring resources, compiled to yield targets.
+        /// The reference parameter of the referring resources. Its program yields the types and ids of the targets.
         through: Arc<Compiled>,
-        /// The condition on the referring resources.
+        /// The criterion that the referring resources must meet.
         criterion: Box<Criterion>,
-        /// The parameter `_id` of the rows' type.
+        /// The parameter `_id` of the rows' type. The ids of the targets are compared with its values.
         ids: Arc<Compiled>,
     },
     /// `_list`: the row is an entry of one of the Lists in `lists`.
     List {
         /// The ids of the Lists.
         lists: Vec<String>,
-        /// The parameter `_id` of the rows' type.
+        /// The parameter `_id` of the rows' type. The ids in the entries of the Lists are compared with its values.
         ids: Arc<Compiled>,
     },
     /// `:below` or `:above`: a reference leads to a resource in `from`, or to a resource below or above it in the
     /// hierarchy.
     Hierarchy {
-        /// The reference parameter, compiled to yield targets.
+        /// The reference parameter of the rows. Its program yields the types and ids of the targets.
         compiled: Arc<Compiled>,
         /// The types and ids of the resources at which the hierarchy starts.
         from: Vec<(TypeId, String)>,
-        /// For each type in `from`: the parameter that leads from a resource to its parent.
+        /// For each type in `from`: the reference parameter that leads from a resource to the resource above it.
         parents: Vec<(TypeId, Arc<Compiled>)>,
-        /// Whether the modifier is `:below`. If not, it is `:above`.
+        /// Whether the modifier is `:below`. Otherwise it is `:above`.
         below: bool,
     },
 }
 
 impl Test {
-    /// Adapts the test to elements that R4 binds to one code system.
+    /// Adapts the test to an element that R4 binds to the code system `system`. A code of another system then matches
+    /// nothing.
     pub(in crate::search) fn bind(&mut self, system: &'static str) {
         match self {
             Test::AnyOf { matchers, .. } => matchers.iter_mut().for_each(|matcher| matcher.bind(system)),
@@ -176,8 +180,9 @@ impl Test {
         }
     }
 
-    /// Adapts the test to the types of the compared values. A canonical without a version matches any version. A value
-    /// for booleans must be `true` or `false`. Many alternatives are gathered into sets.
+    /// Adapts the test to the types of the parameter's values. If they are canonicals, one without a version matches
+    /// any version. If they are booleans, a value must be `true` or `false`. Many alternatives are gathered into sets,
+    /// which are faster.
     pub(in crate::search) fn fit(&mut self, compiled: &Compiled, raw: &RawParameter) -> Result<(), SearchError> {
         let matchers = match self {
             Test::AnyOf { matchers, .. } => matchers.as_mut_slice(),
@@ -202,7 +207,7 @@ impl Test {
         Ok(())
     }
 
-    /// Returns which columns of the values the test reads.
+    /// Returns what the test needs of the parameter's values. This decides which columns are read.
     pub(in crate::search) fn reading(&self) -> Reading {
         let Test::AnyOf { matchers, .. } = self else {
             return Reading::Values;
@@ -239,7 +244,8 @@ impl Criterion {
         }
     }
 
-    /// Returns the parameter and the test, if the criterion is only a test of a parameter's values.
+    /// Returns the parameter and the test, if the criterion tests only the values of one parameter. `None` for any
+    /// other criterion.
     pub(in crate::search) fn values(&self) -> Option<(&Arc<Compiled>, &Test)> {
         match &self.condition {
             Condition::Values { compiled, test } => Some((compiled, test)),
@@ -247,8 +253,7 @@ impl Criterion {
         }
     }
 
-    /// Whether the criterion has a condition on other resources. Such a condition must be answered before rows are
-    /// tested.
+    /// Whether the criterion contains a [`Join`]. All joins must be answered before rows are tested.
     pub(in crate::search) fn has_join(&self) -> bool {
         match &self.condition {
             Condition::All(parts) | Condition::Any(parts) => parts.iter().any(Criterion::has_join),
@@ -263,8 +268,8 @@ impl Criterion {
         }
     }
 
-    /// Whether the criterion needs the digits of a decimal as written. The companion column `__number` does not have
-    /// them.
+    /// Whether the criterion needs the digits of a decimal as they were written. The companion column `__number` does
+    /// not have them.
     pub(in crate::search) fn reads_digits(&self) -> bool {
         match &self.condition {
             Condition::Values { test, .. } => match test {
@@ -277,7 +282,7 @@ impl Criterion {
         }
     }
 
-    /// Adds the leaves that the criterion reads.
+    /// Adds to `leaves` the leaves that the criterion reads.
     pub(in crate::search) fn add_leaves(&self, leaves: &mut LeafSet) {
         match &self.condition {
             Condition::Values { compiled, .. } => leaves.extend(compiled.program.leaves().iter().cloned()),
@@ -310,7 +315,7 @@ impl Criterion {
 }
 
 impl Within {
-    /// Returns the leaf with the text in which words are searched.
+    /// Returns the leaf that has the text in which words are searched.
     pub(in crate::search) fn leaf(self) -> &'static str {
         match self {
             Within::Narrative => "text.div",
@@ -330,7 +335,8 @@ impl Criterion {
         self.origin = Some(Arc::new(origin));
     }
 
-    /// Returns the criteria directly inside this one, including those on the rows of other tables.
+    /// Returns the criteria directly inside this one. They include the criteria of joins, which are on rows of other
+    /// tables.
     pub(in crate::search) fn parts_mut(&mut self) -> Vec<&mut Criterion> {
         match &mut self.condition {
             Condition::All(parts) | Condition::Any(parts) => parts.iter_mut().collect(),

@@ -1,7 +1,7 @@
 //! Decides which rows of a batch match a query's criteria.
 //!
-//! The plan of a search over many people calls this file inside the scan. A search over one person calls it for that
-//! person's columns. So a criterion means the same in both searches.
+//! In a search over many people, the scan calls these functions. A search over one person calls them with that person's
+//! columns. So a criterion means the same in both searches.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -114,7 +114,8 @@ fn values(compiled: &Compiled, batch: &RecordBatch) -> Result<Collection, Search
     Ok(evaluation.map_err(|source| compiled.failed(source))?.lenient())
 }
 
-/// Returns, for each row, the ids of the contained resources to which the row's references lead.
+/// Returns, for each row, the ids of the contained resources to which the row's references lead. Such a reference is
+/// `#` and the id.
 fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     let mut found = vec![Vec::new(); rows];
     for part in values.typed() {
@@ -135,7 +136,8 @@ fn inner_references(values: &Collection, rows: usize) -> Vec<Vec<String>> {
     found
 }
 
-/// Decides for each item whether a criterion holds. The programs of the criterion are evaluated on the items.
+/// Decides for each item in `focus` whether a criterion holds. The programs of the criterion are evaluated on the
+/// items.
 fn of_items(criterion: &Criterion, focus: &Focus) -> Result<Vec<bool>, SearchError> {
     let mut items = vec![false; focus.len()];
     match &criterion.condition {
@@ -304,7 +306,7 @@ fn text(column: Option<&dyn Array>, row: usize) -> Option<&str> {
     texts.is_valid(row).then(|| texts.value(row))
 }
 
-/// Returns the text between the tags. Each tag and each entity becomes a blank.
+/// Returns the text without its markup. Each tag and each entity, such as `&amp;`, becomes a blank.
 fn without_markup(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut until = None;

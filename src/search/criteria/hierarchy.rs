@@ -14,8 +14,8 @@ use crate::fhir::search_parameter::SearchParameter;
 /// The codes of the parameters that lead to a resource's parent.
 pub(in crate::search) const PARENTS: [&str; 2] = ["partof", "part-of"];
 
-/// Resolves `:below` or `:above` of a reference parameter to a condition. It is an error if the target type has no
-/// hierarchy.
+/// Resolves `:below` or `:above` of a reference parameter to a condition. It is an error if no possible target type of
+/// a value has a hierarchy.
 pub(in crate::search) fn condition(
     resolver: &Resolver<'_>,
     type_id: TypeId,

@@ -14,8 +14,8 @@ use crate::fhir::{TypeId, facts};
 /// The number of contained resources that are shredded into one batch.
 pub(in crate::search) const STEP: usize = 4096;
 
-/// Sets `rows[row]` for each row whose contained text has the name of a type. The text is not parsed, so the result may
-/// include other rows, too.
+/// Sets `rows[row]` for each row that may contain a resource of a type: the text of its contained resources has the
+/// type's name in quotation marks. The text is not parsed, so rows without such a resource may be set, too.
 pub(in crate::search) fn mark_holding(type_id: TypeId, batch: &RecordBatch, rows: &mut [bool]) {
     let needle = format!("\"{}\"", facts().get(type_id).name);
     for (row, marked) in rows.iter_mut().enumerate() {
@@ -77,7 +77,7 @@ pub(in crate::search) fn mark_led_to(
     Ok(())
 }
 
-/// What became of a contained resource that was to be shredded.
+/// The result of shredding a contained resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::search) enum Pushed {
     There,

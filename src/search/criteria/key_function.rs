@@ -47,9 +47,9 @@ pub(in crate::search) fn key_of(function: &ScalarUDF) -> Option<&SortKey> {
     Some(&function.key)
 }
 
-/// Returns the order for the scan, which skips rows by the statistics of the key's leaves. An ascending order uses the
-/// starts of dates, a descending one their ends. Returns `None` if the key is not a date, or if a value may come from
-/// another place than a leaf of dates.
+/// Returns the order of a key for the scan. The scan then skips rows by the statistics of the key's leaves. An
+/// ascending order uses the starts of dates, a descending order uses their ends. Returns `None` if the key is not a
+/// date, or if some of its values are not in leaves of dates.
 pub(in crate::search) fn order(key: &SortKey) -> Option<Order> {
     if key.compiled.parameter.search_type != SearchType::Date {
         return None;

@@ -22,7 +22,8 @@ pub(in crate::search) struct Origin {
     pub(in crate::search) base: String,
     /// Whether several types were searched together.
     pub(in crate::search) among_others: bool,
-    /// The place of the criterion in the parameter's whole condition: at each level of the tree, the index of a part.
+    /// The place of the criterion in the parameter's whole condition, which is a tree. For each level of the tree, it
+    /// has the index of the part that leads to the criterion.
     pub(in crate::search) part: Vec<usize>,
 }
 

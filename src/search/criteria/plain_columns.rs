@@ -1,5 +1,5 @@
 //! Tests of parameters over plain columns: dates and numbers that are elements of the resource itself and occur at most
-//! once. The columns are compared directly, without the parameter's program, with the same result.
+//! once. The columns are compared directly, without the parameter's program. The result is the same as the program's.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
@@ -47,8 +47,9 @@ impl Plain {
         done
     }
 
-    /// Reads the columns of all places with `of`. Returns those columns that exist. Returns `None` if this file cannot
-    /// decide the test on one of the places.
+    /// Reads the columns of each root element of the parameter with `of`. Leaves out elements for which `of` finds no
+    /// columns, because they have no value in the batch. Returns `None` if this file cannot decide the test on one of
+    /// the elements.
     fn columns<T>(
         &self,
         batch: &RecordBatch,
@@ -178,8 +179,8 @@ impl Amounts {
     }
 }
 
-/// Returns a child of a root struct, with null where the struct is null. Returns `None` if the batch lacks the struct
-/// or the child, and an error if the column is not a struct.
+/// Returns the child `name` of the root struct `column`. The child is null wherever the struct is null. Returns `None`
+/// if the batch lacks the struct or the child, and an error if the column is not a struct.
 fn child(batch: &RecordBatch, column: &str, name: &str) -> Result<Option<ArrayRef>, Undecided> {
     let Some(parent) = batch.column_by_name(column) else {
         return Ok(None);

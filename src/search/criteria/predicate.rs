@@ -1,4 +1,4 @@
-//! The criteria of a query as predicates, which plans use as filters and scans evaluate.
+//! The criteria of a query as predicates. A plan has them as filters, and a scan evaluates them.
 
 use std::sync::Arc;
 

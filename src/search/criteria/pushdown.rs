@@ -1,9 +1,9 @@
-//! Pushes a criterion down to the scan as a [`Necessary`] condition. It has exact conditions on the texts of items,
-//! which the scan decides on dictionary codes, and conditions that statistics can refute.
+//! Pushes a criterion down to the scan as a [`Necessary`] condition. This condition has two parts: exact conditions on
+//! the texts of items, which the scan decides on dictionary codes, and conditions that statistics can refute.
 //!
-//! Both kinds of conditions need the columns from which the parameter's values come. An exact condition also needs a
-//! program that yields all values of these columns, or all references in them to one type. A criterion with neither
-//! kind of condition is evaluated row by row.
+//! Both parts are possible only if it is known from which columns the parameter's values come. An exact condition also
+//! requires that the program yields all values of these columns, or all references in them to one type. A criterion
+//! without any such condition is evaluated row by row.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::fhir::storage::{END, NUMBER, NUMBER_SCALE, REFERENCE_ID, REFERENCE_TY
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
 
-/// The number 1 in columns of numbers, which hold numbers times 10^18.
+/// The number 1, times 10^18. The columns of decimals hold numbers in this form.
 const ONE: i128 = 10i128.pow(NUMBER_SCALE as u32);
 
 /// Returns conditions that every row that matches the criterion must meet.
@@ -119,8 +119,9 @@ fn leaf_names(origin: Origin<'_>, matcher: &Matcher) -> Option<&'static [&'stati
             Matcher::Reference(ReferenceValue::Relative { .. }) | Matcher::RefersTo(_) | Matcher::PointsTo(_),
             "Reference",
         ) => Some(&[REFERENCE_TYPE, REFERENCE_ID]),
-        // The item is a string itself. `item_match` accepts it only as a root element that does not repeat, because a
-        // list of strings has no struct of which it could be a leaf.
+        // The item is a string itself, so the item is the leaf. `item_match` accepts this only for a root element that
+        // does not repeat. An `ItemMatch` needs leaves that are fields of a struct, or columns at the table's root, and
+        // a list of strings is neither.
         (Matcher::Token(_) | Matcher::Id(_) | Matcher::OneOf(_) | Matcher::Uri(_) | Matcher::Exact(_), _)
             if is_text(type_def.kind) =>
         {
@@ -282,7 +283,7 @@ fn numbers(matchers: &[Matcher]) -> Option<Vec<&NumberValue>> {
 const FEW_NUMBERS: usize = 8;
 
 /// Returns the condition that a value of the parameter may match one of these numbers. Units are not compared. Returns
-/// `None` if no such condition can be stated.
+/// `None` if the bounds of a number are unknown, or if it is unknown which leaves have the numbers.
 fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> {
     let mut ranges = numbers
         .iter()
@@ -327,8 +328,8 @@ fn with_numbers(compiled: &Compiled, numbers: &[&NumberValue]) -> Option<Prune> 
     Some(Prune::Or(any))
 }
 
-/// Returns, for each of these leaves below `path`, the condition that the leaf has any value. The condition does not
-/// limit this value. For example, a Period without an end covers all times after its start, so no start refutes a date.
+/// Returns, for each of these leaves below `path`, the condition that the leaf has a value. Any value is enough. For
+/// example, a Period without an end covers all times after its start, so it may match a date long after its start.
 fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
     leaves
         .iter()
@@ -338,7 +339,8 @@ fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
         .collect()
 }
 
-/// Returns the condition on the start and end of the dates at `path`. Returns `None` for the prefix `ne`.
+/// Returns the condition on the start and end of the dates at `path`. Returns `None` for the prefix `ne`, because
+/// statistics can hardly refute it.
 fn within(path: &str, date: &DateValue) -> Option<Prune> {
     let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
     let start = |from: Option<i64>, to: Option<i64>| range(leaf(START), from, to);

@@ -146,7 +146,8 @@ fn only_child(part: &Typed, name: &str, keys: &mut [Option<String>], descending:
     });
 }
 
-/// Uses the concatenated folded texts of these children as the key of each item.
+/// Merges the key of each item into the key of its row, like `each`. The key of an item is the concatenation of the
+/// folded texts of the children `names`.
 fn in_order(part: &Typed, names: &[&str], keys: &mut [Option<String>], descending: bool) {
     let children: Vec<Collection> = names.iter().map(|name| part.items.child(name)).collect();
     each(part, keys, descending, |item| {

@@ -9,8 +9,8 @@ use crate::fhir::reference::{Canonical, Target};
 use crate::fhir::storage::{REFERENCE_ID, REFERENCE_TYPE};
 use crate::fhirpath::{Collection, Typed};
 
-/// Calls `found` with the type and the id of each target. Each type of value (reference, canonical) is visited
-/// separately, row by row.
+/// Calls `found` with the type and the id of each target. Visits all values of one type, such as Reference, row by row,
+/// then all values of the next type, such as canonical.
 pub(in crate::search) fn each(
     compiled: &Compiled,
     batch: &RecordBatch,
@@ -19,7 +19,8 @@ pub(in crate::search) fn each(
     each_by_row(compiled, batch, |_, resource_type, id| found(resource_type, id))
 }
 
-/// Calls `found` with the row, the type and the id of each target, in the order of [`each`].
+/// Calls `found` with the row of each reference, and with the type and the id of its target. The order is that of
+/// [`each`].
 pub(in crate::search) fn each_by_row(
     compiled: &Compiled,
     batch: &RecordBatch,

@@ -8,13 +8,13 @@ use super::matcher::{self, Matcher, TokenIndex};
 use crate::fhir::search_parameter::SearchType;
 use crate::fhirpath::Collection;
 
-/// With fewer alternatives, each is compared separately.
+/// With fewer alternatives than this, each is compared separately.
 const FEW: usize = 8;
 
 /// The alternatives, grouped by their token.
 #[derive(Debug)]
 pub(in crate::search) struct TupleSet {
-    /// The index of the component that has the token.
+    /// The index of the component whose matcher is a token in every alternative.
     key: usize,
     index: TokenIndex,
     groups: Vec<Group>,
@@ -31,8 +31,9 @@ enum Group {
 }
 
 impl TupleSet {
-    /// Groups the alternatives. Returns the alternatives as an error if there are few, or if no component is a token in
-    /// all of them. Alternatives that can match nothing are dropped, also from the error.
+    /// Groups the alternatives. Returns the alternatives as an error if there are fewer than `FEW`, or if no component
+    /// is a token in all of them. The caller then compares them one by one. Alternatives that can match nothing are
+    /// dropped, also from the error.
     pub(in crate::search) fn of(
         compiled: &Compiled,
         mut alternatives: Vec<Vec<Matcher>>,

@@ -1,7 +1,7 @@
 //! Reads the targets of references by their ids, as a lookup of a plan.
 //!
-//! An explained search runs this lookup, so its explanation shows the plan, and another process can run the plan. Any
-//! other search reads the same rows without a plan.
+//! Only a search with a trace runs this lookup. Its explanation then shows a plan for the targets, and another process
+//! can run this plan. Any other search reads the same rows without a plan.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,22 +14,24 @@ use crate::fhir::facts;
 use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 use crate::plan::Lookup;
 
-/// The resources that were found. `None` if they have too many bytes.
+/// For each requested id, the row that was found. `None` if the rows together have more than `max_bytes` bytes.
 type Answer = Option<Vec<PlacedRow>>;
 
-/// Looks up resources of a table by their ids. As an operator of a plan, the lookup yields the resources' locators.
+/// Looks up resources of a table by their ids. In a plan, the lookup yields the locators of the resources that it
+/// finds.
 #[derive(Debug)]
 pub(in crate::search) struct ById {
     label: String,
     pub(in crate::search) table: ScopedTable,
     pub(in crate::search) sought: Vec<Sought>,
     max_bytes: usize,
-    /// The answer of the last run. `None` in a plan that only yields rows.
+    /// The answer of the last run, until `take` returns it. The outer `None` means that the lookup keeps no answer and
+    /// only yields locators.
     answer: Option<Mutex<Option<Answer>>>,
 }
 
 impl ById {
-    /// Creates a lookup that only yields rows.
+    /// Creates a lookup that only yields locators and keeps no answer.
     pub(in crate::search) fn new(table: &ScopedTable, sought: Vec<Sought>) -> ById {
         ById {
             label: format!("{} by id, ids={}", facts().get(table.type_id()).name, sought.len()),
@@ -40,7 +42,8 @@ impl ById {
         }
     }
 
-    /// Creates a lookup that keeps its answer, of at most `max_bytes` bytes, until it is [taken](Self::take).
+    /// Creates a lookup that keeps its answer for [`take`](Self::take). If the found rows have more than `max_bytes`
+    /// bytes, the answer has no rows.
     pub(in crate::search) fn answering(table: &ScopedTable, sought: Vec<Sought>, max_bytes: usize) -> Arc<ById> {
         Arc::new(ById {
             max_bytes,
@@ -49,7 +52,7 @@ impl ById {
         })
     }
 
-    /// Takes the answer of the last run.
+    /// Returns the answer of the last run, and removes it. Returns `None` if the lookup has no answer.
     pub(in crate::search) fn take(&self) -> Option<Answer> {
         let answer = self.answer.as_ref()?;
         answer.lock().unwrap_or_else(PoisonError::into_inner).take()

@@ -29,9 +29,10 @@ pub(in crate::search) struct Include {
 }
 
 impl Include {
-    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Leaves out includes that a search of
-    /// `type_id` can never find, because the references belong to another type or lead nowhere. With `of_any`, matches
-    /// may also have other types than `type_id`.
+    /// Parses `Type:parameter`, `Type:parameter:TargetType`, `Type:*` or `*`. Leaves out an include that can find
+    /// nothing: its references lead nowhere, or they do not begin at resources of `type_id` (for `_revinclude`: do not
+    /// lead to them). With `:iterate` or `of_any`, an include is also followed for resources of other types, so only
+    /// the first reason counts.
     pub(in crate::search) fn parse(
         programs: &Programs,
         type_id: TypeId,
@@ -61,7 +62,8 @@ impl Include {
         let parts: Vec<&str> = raw.value.split(':').collect();
         match parts.as_slice() {
             // With `_revinclude`, resources of any type may refer to the matches. With `:iterate`, the references of
-            // included resources are followed, and these may have any type. So the includes of all types apply.
+            // included resources are followed, and included resources may have any type. So `*` means the references of
+            // all types.
             ["*"] if asked.reverse || iterate => {
                 let all = facts().resources().map(|source| asked.all_of(source));
                 Ok(all.collect::<Result<Vec<_>, _>>()?.concat())
@@ -89,8 +91,8 @@ impl Include {
         }
     }
 
-    /// Returns the line of an explanation for a stage: the include, the round, the number and type of the resources for
-    /// which it was followed, and the number of resources that were newly included.
+    /// Returns the line of an explanation for a stage: the include, the round, the number `of` and the type of the
+    /// resources for which the include was followed, and the number `found` of newly included resources.
     pub(in crate::search) fn stage(&self, round: usize, type_id: TypeId, of: usize, found: usize) -> String {
         let name = |type_id: TypeId| facts().get(type_id).name;
         let way = if self.reverse { "Revinclude" } else { "Include" };
@@ -103,7 +105,8 @@ impl Include {
         format!("{way}: {source}:{code}{target}, round={round}, of={of} {from}, found={found}")
     }
 
-    /// Returns the types to which canonicals of this parameter may lead.
+    /// Returns the types to which canonicals of this parameter may lead, limited to the target type of the include if
+    /// it has one.
     pub(in crate::search) fn led_to_by_url(&self) -> impl Iterator<Item = TypeId> {
         let leads = |type_id: &TypeId| {
             self.target.is_none_or(|target| target == *type_id) && self.compiled.leads_by_url(*type_id)
@@ -122,7 +125,7 @@ pub(in crate::search) fn each_once(mut includes: Vec<Include>) -> Vec<Include> {
     includes
 }
 
-/// An include while it is parsed.
+/// The value of an `_include` or `_revinclude` while it is parsed.
 struct Asked<'a> {
     programs: &'a Programs,
     /// The searched type.
@@ -130,7 +133,7 @@ struct Asked<'a> {
     raw: &'a RawParameter,
     reverse: bool,
     iterate: bool,
-    /// Whether matches may have other types than `type_id`.
+    /// Whether matches may also have other types than `type_id`, because containers are matches (`_contained`).
     of_any: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The included resources of a page: targets of the matches' references, and resources that refer to the matches.
 //!
-//! Their order depends only on the snapshot. So if a page has more includes than one answer holds, the next answer can
-//! continue where this one stops.
+//! The order of a page's included resources depends only on the snapshot. So if a match has more of them than one
+//! answer holds, the next answer can continue where this answer stops.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::{Locator, Row, ScopedTable, Sought};
 
-/// The limits of the includes in one answer. A page with more includes continues them by its `next` link.
+/// The limits of the included resources in one answer. If a page exceeds them, it shows fewer matches. If a single
+/// match exceeds them, the `next` link leads to its further included resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IncludeLimits {
     /// The maximum number of resources.
@@ -40,7 +41,8 @@ impl Default for IncludeLimits {
     }
 }
 
-/// The maximum number of resources that may refer to a page's matches by one parameter.
+/// The maximum number of resources that `_revinclude` may find for one parameter at a time. More are the error
+/// `TooManyIncluded`.
 const MAX_REFERRING: usize = 1_000_000;
 
 /// The resources included so far, without duplicates and without the page's matches.
@@ -48,7 +50,7 @@ const MAX_REFERRING: usize = 1_000_000;
 pub(in crate::search) struct Included {
     limits: IncludeLimits,
     seen: FxHashSet<(TypeId, String)>,
-    /// The number of includes that earlier answers had.
+    /// The number of included resources that earlier answers had for the page's first match.
     skip: usize,
     met: usize,
     entries: Vec<Entry>,
@@ -57,8 +59,8 @@ pub(in crate::search) struct Included {
 }
 
 impl Included {
-    /// Creates the includes of a page with these matches. The first `skip` includes are not returned, because earlier
-    /// answers had them.
+    /// Creates the included resources of a page with these matches, so far none. The first `skip` resources that are
+    /// added will not be in the answer, because earlier answers had them.
     pub(in crate::search) fn of_page(limits: IncludeLimits, matches: &[Entry], skip: usize) -> Included {
         Included {
             limits,
@@ -74,12 +76,12 @@ impl Included {
         }
     }
 
-    /// Creates the includes of a page without matches.
+    /// Creates the included resources of a page without matches. There are none.
     pub(in crate::search) fn nothing() -> Included {
         Included::of_page(IncludeLimits::default(), &[], 0)
     }
 
-    /// Whether the page has more includes than one answer holds.
+    /// Whether the page has more included resources than one answer holds.
     pub(in crate::search) fn is_full(&self) -> bool {
         self.full
     }
@@ -89,23 +91,23 @@ impl Included {
         self.limits.bytes.max(1 << 20)
     }
 
-    /// Returns the number of includes in this answer.
+    /// Returns the number of included resources in this answer.
     pub(in crate::search) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Returns the includes of this answer, in the order in which they were found.
+    /// Returns the included resources of this answer, in the order in which they were found.
     pub(in crate::search) fn finish(self) -> Vec<Entry> {
         self.entries
     }
 
-    /// Whether a resource is a match, or has been included in this or an earlier answer.
+    /// Whether a resource is a match of the page, or was [added](Self::add) before.
     pub(in crate::search) fn has(&self, type_id: TypeId, id: &str) -> bool {
         self.seen.contains(&(type_id, id.to_owned()))
     }
 
-    /// Includes a resource. If an earlier answer had the resource, it is only counted. Returns `false` if the resource
-    /// is a match or is included already, or if the answer is full.
+    /// Includes a resource. If an earlier answer had the resource, it is only counted, and the result is `true` as for
+    /// a new one. Returns `false` if the resource is a match or was added before, or if the answer is full.
     pub(in crate::search) fn add(&mut self, type_id: TypeId, row: &Row) -> bool {
         if self.full || self.has(type_id, &row.id) {
             return false;
@@ -133,13 +135,14 @@ pub(in crate::search) struct Source {
     pub(in crate::search) place: Option<Locator>,
 }
 
-/// Resources of one type whose references are followed.
+/// The resources of one type for which includes are followed in one round. For `_include`, their references are
+/// followed. For `_revinclude`, the references to them are followed.
 pub(in crate::search) struct Sources<'a> {
     pub(in crate::search) type_id: TypeId,
     pub(in crate::search) rows: &'a [Source],
-    /// The leaves that the includes of this round read.
+    /// The leaves that the `_include`s of this round read.
     leaves: LeafSet,
-    /// The columns of these leaves, and the owners of the rows. They are computed at the first use.
+    /// The columns of `leaves`, and the owners of the rows. `None` until their first use, which computes them.
     columns: Option<Columns>,
 }
 

@@ -24,7 +24,7 @@ use crate::lake::scan::ScopedTable;
 /// The root element that holds contained resources as text.
 const CONTAINED: &str = "contained";
 
-/// Sets of ids, one for each of some types.
+/// For each type of a fixed list, a set of ids.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct Ids {
     of: Vec<(TypeId, FxHashSet<String>)>,
@@ -50,7 +50,7 @@ impl Ids {
         some.map(|(type_id, _)| *type_id)
     }
 
-    /// Adds the ids of `other`. Returns the ids that were not yet in `self`.
+    /// Adds the ids of `other` to `self`. Returns those ids of `other` that `self` did not have before.
     pub(in crate::search) fn merge(&mut self, other: Ids) -> Ids {
         let mut new = other;
         for (type_id, ids) in &mut new.of {
@@ -96,7 +96,7 @@ impl Engine {
         let rows = table.person_batch(person, &filter::leaves(&query.criteria))?.batch;
         let matches = filter::matches(&query.criteria, &rows)?;
         if matches.true_count() > 0 {
-            // This batch has the same rows as the first one, in the same order, so `matches` applies to it.
+            // This batch has the same rows in the same order as the batch that was tested, so `matches` applies to it.
             let rows = table.person_batch(person, &leaves)?.batch;
             collect(&filter_record_batch(&rows, &matches)?, &mut found)?;
         }

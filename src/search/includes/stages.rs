@@ -3,7 +3,7 @@
 //! Each stage follows one include for resources of one type: the matches or, with `:iterate`, resources that earlier
 //! stages included. For `_include`, the stage reads the targets of these resources' references by id. For
 //! `_revinclude`, it runs a search for the resources that refer to these resources. A stage depends on earlier stages,
-//! because no resource is included twice. The includes end when the answer is full.
+//! because no resource is included twice. As soon as the answer is full, the next stages include nothing.
 
 use std::collections::BTreeMap;
 
@@ -22,16 +22,18 @@ use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 use crate::parallel::processors;
 use crate::plan::at_once;
 
-/// The number of resources that are fetched at a time. Large resources are fetched in smaller portions.
+/// The maximum number of resources that are read at a time. Large resources are read in smaller portions.
 const STEP: usize = 2_000;
 /// The minimum number of targets for which one more thread is used.
 const WORTH_A_THREAD: usize = 256;
 
-/// Resources whose references are followed, grouped by type.
+/// Resources for which includes are followed, grouped by type.
 type Followed = Vec<(TypeId, Vec<Source>)>;
 
 impl Engine {
-    /// Returns the includes of the matches. Includes with `:iterate` are also followed for included resources.
+    /// Returns the resources that a page includes for its matches. The first `skip` of them are left out, because
+    /// earlier answers had them. Includes with `:iterate` are also followed for included resources, until a round
+    /// includes nothing new.
     pub(in crate::search) async fn include(
         &self,
         table: &ScopedTable,
@@ -76,7 +78,8 @@ impl Engine {
         Ok(included)
     }
 
-    /// Follows one include for rows of one type. Returns the resources that it has newly included.
+    /// Follows one include for `sources`, which have one type. Adds the found resources to `included`. Returns those
+    /// that were not included before.
     async fn follow(
         &self,
         table: &ScopedTable,
@@ -137,7 +140,8 @@ impl Engine {
         Ok(new)
     }
 
-    /// Returns the resources to which the canonicals of an include lead.
+    /// Returns the types and ids of the resources to which the canonicals of `sources` lead. The include decides which
+    /// canonicals.
     async fn named_by(
         &self,
         table: &ScopedTable,
@@ -213,8 +217,8 @@ impl Engine {
     }
 }
 
-/// Splits targets into parts that are read at the same time. Each part has one type. Returns the type of each part, and
-/// the indices of its targets in `targets`.
+/// Splits targets into parts, which threads read at the same time. All targets of a part have one type. Returns the
+/// type of each part, and the indices of its targets in `targets`.
 fn parts(targets: &[(TypeId, Sought)], threads: usize) -> Vec<(TypeId, Vec<usize>)> {
     let mut by_type: BTreeMap<TypeId, Vec<usize>> = BTreeMap::default();
     for (at, (type_id, _)) in targets.iter().enumerate() {
@@ -222,7 +226,8 @@ fn parts(targets: &[(TypeId, Sought)], threads: usize) -> Vec<(TypeId, Vec<usize
     }
     let mut parts = Vec::new();
     for (type_id, mut places) in by_type {
-        // Rows of one owner lie together in the files, so each thread reads targets of neighbouring owners.
+        // Sort by owner, because rows of one owner lie together in the files. Each thread then reads targets of
+        // neighbouring owners.
         places.sort_by_key(|at| targets[*at].1.owner);
         let size = places.len().div_ceil(threads).max(WORTH_A_THREAD);
         parts.extend(places.chunks(size).map(|part| (type_id, part.to_vec())));

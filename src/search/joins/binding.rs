@@ -1,8 +1,8 @@
-//! Decides whose rows a query can match, from the scope and from the patients that the query names.
+//! Decides whose rows a query can match. The scope decides it, or the patients that the query names.
 //!
 //! A patient token's query is bound to the token's patient. An application's query is bound to patients if it names
-//! them by a parameter over the element that decides the filing. A row with `subject` = `Patient/1` has that patient's
-//! owner and no other, and so has the Patient resource itself.
+//! them in the element that decides the filing, such as `subject`, or by `_id` in a search of Patients. A row with
+//! `subject` = `Patient/1` has that patient's owner and no other. So has the resource `Patient/1` itself.
 
 use std::sync::Arc;
 
@@ -18,13 +18,15 @@ use crate::lake::scan::{Person, ScopedTable};
 /// The maximum number of patients for which a scan filters by owner. With more patients, most row groups would have
 /// rows of at least one of them, so the filter would skip almost nothing.
 const MAX_PEOPLE: usize = 65_536;
-/// A scan filters by the owners of several patients only if the table has at least this many rows for each of them.
+/// A scan filters by the owners of several patients only if the table has at least this many rows per patient. All rows
+/// of the table count, whatever their owner.
 const ROWS_PER_PERSON: u64 = 8;
 
 /// The people to which a query is bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::search) struct Bound {
-    /// One person. The query runs over that person's columns. `None` if the query can match rows of several people.
+    /// The person if the query can match rows of only one. The query then runs over that person's columns. `None` if it
+    /// can match rows of several people.
     pub(in crate::search) person: Option<Person>,
     /// The owners of several people. The scan skips the rows of all other owners. `None` if the query can match rows of
     /// any owner, or is bound to one person.
@@ -62,7 +64,8 @@ pub(in crate::search) fn of(type_id: TypeId, criteria: &[Criterion], table: &Sco
     }
 }
 
-/// Returns the only patient whose rows can meet these criteria, if one of the criteria names exactly one patient.
+/// Returns the id of the only patient whose rows can meet these criteria. Returns `None` if none of the criteria names
+/// exactly one patient.
 pub(in crate::search) fn only_patient(type_id: TypeId, criteria: &[Criterion]) -> Option<String> {
     let mut named = criteria.iter().filter_map(|criterion| named(type_id, criterion));
     let only = named.find(|patients| patients.len() == 1)?;
@@ -92,7 +95,8 @@ impl Filed {
         }
     }
 
-    /// Returns the owners of all rows that can meet a criterion. Returns `None` if rows of any owner can meet it.
+    /// Returns the owners of these patients' rows if a criterion names only patients among them. Then only rows of
+    /// these owners can meet the criterion. Returns `None` for any other criterion.
     pub(in crate::search) fn owners(&self, type_id: TypeId, criterion: &Criterion) -> Option<Arc<[i64]>> {
         let mut is_theirs = true;
         named(type_id, criterion)?.each(|id| is_theirs &= self.patients.iter().any(|patient| patient == id));

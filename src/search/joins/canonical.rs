@@ -20,8 +20,8 @@ use crate::fhir::storage::{LeafSet, root_column};
 use crate::lake::scan::ScopedTable;
 
 impl Engine {
-    /// Returns the URLs and versions of those rows of a table that meet these criteria. All joins in the criteria must
-    /// be answered.
+    /// Returns the URLs and versions of those rows of a table that meet these criteria. The caller must have answered
+    /// all joins in the criteria.
     pub(in crate::search) async fn borne_by(
         &self,
         table: &ScopedTable,
@@ -57,7 +57,7 @@ impl Engine {
         Ok(asked)
     }
 
-    /// Returns the ids of a table's rows to which these canonicals lead, in ascending order.
+    /// Returns the ids of those rows of a table to which the canonicals `asked` lead, in ascending order.
     pub(in crate::search) async fn named(
         &self,
         table: &ScopedTable,

@@ -11,7 +11,8 @@ use super::super::parameters::result::invalid;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
-/// Resolves the rest of a chain to a criterion for resources of a type. `None` if the type does not know a name.
+/// Resolves the rest of a chain, the text after its first dot, to a criterion for resources of a type. The result is
+/// `None` if a name in the rest is unknown.
 pub(in crate::search) type Ask<'a> = &'a dyn Fn(TypeId, &str) -> Result<Option<Criterion>, SearchError>;
 
 /// Resolves `reference[:Type].rest`. The text after the dot is a condition on the target. Returns `None` if a name is
@@ -26,8 +27,8 @@ pub(in crate::search) fn chain(
     })
 }
 
-/// Follows the first step of a chain, and resolves the rest with `ask` for each type to which the step leads. If the
-/// chain names a type, it resolves the rest only for that type, otherwise for every possible target type.
+/// Follows the first step of a chain, such as `subject:Patient`. Resolves the rest with `ask`: for the type that the
+/// step names, or else for every type to which the step may lead. Returns `None` if a name is unknown.
 pub(in crate::search) fn along(
     resolver: &Resolver<'_>,
     type_id: TypeId,
@@ -81,7 +82,8 @@ pub(in crate::search) fn follow(
             Ok(Some(criterion)) => found.push((target, criterion)),
             Ok(None) => {}
             // Parameters of the same name may have different types. So a value, a modifier or a further step may be
-            // wrong for one type and right for another. It is an error only if no type accepts it.
+            // wrong for one type and right for another. The caller gets the error only if no type accepts the
+            // condition.
             Err(error @ (SearchError::Value { .. } | SearchError::Modifier { .. } | SearchError::Chain { .. })) => {
                 failed = Some(error);
             }

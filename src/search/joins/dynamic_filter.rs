@@ -1,5 +1,5 @@
-//! Conditions on other resources that are answered while the search's own plan runs. Creates the filter that receives
-//! the ids, and decides which rows match the ids.
+//! Conditions on other resources that are answered while the search's own plan runs. This file creates the filter that
+//! receives the ids of these resources, and decides which rows match the ids.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ use crate::plan::{DynamicFilter, Link};
 
 impl Engine {
     /// Turns the criterion at index `at` into a filter that receives its ids while the search's plan runs. Also returns
-    /// the plans that find these ids. Returns `None` if ids alone do not decide the criterion, or if the search needs
-    /// the ids before its plan exists: to restrict the scan to people, or because it reads one person's rows without a
-    /// plan.
+    /// the plans that find these ids. Returns `None` if pushdown is off, or if ids alone do not decide the criterion.
+    /// Also returns `None` if the search needs the ids before its plan exists: to restrict the scan to people, or
+    /// because it reads one person's rows without a plan.
     pub(in crate::search) async fn dynamic_filter(
         &self,
         table: &ScopedTable,
@@ -85,7 +85,8 @@ impl Engine {
     }
 }
 
-/// A condition that a row refers to one of the found resources, or that the row is itself one of these resources.
+/// The condition that a row refers to one of the resources that other plans find, or that the row is itself one of
+/// them.
 #[derive(Debug)]
 pub(in crate::search) struct Reference {
     type_id: TypeId,
@@ -94,7 +95,8 @@ pub(in crate::search) struct Reference {
     /// ids.
     to: Option<Vec<TypeId>>,
     label: String,
-    /// The text from which the criterion was resolved. `None` if it is unknown.
+    /// The inputs from which the criterion was resolved. `None` if they are unknown. Then the filter cannot be sent to
+    /// another process.
     origin: Option<Arc<Origin>>,
 }
 
@@ -119,12 +121,12 @@ impl Reference {
         })
     }
 
-    /// Returns the text from which the criterion was resolved, if known.
+    /// Returns the inputs from which the criterion was resolved, if known.
     pub(in crate::search) fn origin(&self) -> Option<&Arc<Origin>> {
         self.origin.as_ref()
     }
 
-    /// Sets the text from which the criterion was resolved.
+    /// Sets the inputs from which the criterion was resolved.
     pub(in crate::search) fn with_origin(self, origin: Arc<Origin>) -> Reference {
         Reference {
             origin: Some(origin),

@@ -2,8 +2,9 @@
 //! the row's own id, must be in the set.
 //!
 //! The plans that find ids run stage by stage. The number of ids that a plan finds decides how the next stage runs:
-//! which side runs first, whose rows the search can match, and whether a plan runs or one person's columns are
-//! searched. If none of this depends on the ids, the plan that reads the rows finds them itself and filters its scan.
+//! which of the two tables is searched first, whose rows the search can match, and whether a plan runs or one person's
+//! columns are searched. If none of this depends on the ids, the plan that reads the rows finds them itself and filters
+//! its scan.
 //!
 //! Other tables are read through the same scope and snapshot. So a chain finds nothing that its caller could not read,
 //! and all pages of a search see the same data.
@@ -29,19 +30,22 @@ use crate::plan::{IdsExec, On};
 /// The context in which the conditions of one criterion are answered.
 struct Asked<'a> {
     this_side: Option<&'a ThisSide<'a>>,
-    /// Whether the conditions are tested on items of an element instead of on rows.
+    /// Whether the conditions are tested on items of an element instead of on rows. If so, a chain does not look into
+    /// contained resources.
     of_items: bool,
-    /// Records the plans that run immediately, unless another plan includes them.
+    /// Records the plans that resolve canonicals. It does not record the plans that find ids, because the semi-joins
+    /// have them.
     trace: &'a Trace,
 }
 
-/// The plans that found ids and have run.
+/// The plans that find the ids for a condition. They have run, except those of a dynamic filter.
 pub(in crate::search) type Ran = Vec<Arc<IdsExec>>;
 
 impl Engine {
     /// Answers every condition on other resources among the criteria of a search of `table`. Conditions that read few
-    /// resources are answered first, because their results narrow the others. Returns the semi-joins, so that the plans
-    /// of the search can show them. The trace records the plans that resolve canonicals.
+    /// resources are answered first, because their results narrow the others. Returns the semi-joins, which have the
+    /// plans that ran, so that the plans of the search can show them. The trace records the plans that resolve
+    /// canonicals.
     pub(in crate::search) fn settle<'a>(
         &'a self,
         table: &'a ScopedTable,
@@ -75,7 +79,8 @@ impl Engine {
                 .filter_map(|(at, criterion)| Some((reach(table, criterion)?, at)))
                 .collect();
             joins.sort_unstable();
-            // Conditions are answered one after the other, because the result of one narrows the next.
+            // Several conditions are answered one after the other before the plan exists, because the result of one
+            // narrows the next. So only a single condition can be left to the plan.
             let alone = in_plan && joins.len() == 1;
             let mut answered = Vec::with_capacity(joins.len());
             for (_, at) in joins {
@@ -298,7 +303,8 @@ impl Engine {
         Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
     }
 
-    /// Returns the ids of the resources in `start`, and of all resources below or above them in the hierarchy.
+    /// Returns the ids in `start`, and the ids of all resources below them in the hierarchy or, without `below`, above
+    /// them.
     async fn hierarchy(
         &self,
         table: &ScopedTable,

@@ -18,9 +18,11 @@ use crate::plan::{IdsExec, On};
 
 /// The assumed number of one person's rows in a table.
 const ROWS_OF_A_PERSON: u64 = 1_000;
-/// The searched table runs first if the other table has more than `TIMES` times as many rows as meet the criteria.
+/// The searched table runs first if the other table has more than `TIMES` times as many rows as the estimate
+/// `ThisSide::rows`.
 const TIMES: u64 = 4;
-/// The maximum number of ids with which the search of the other table is filtered. More ids would not narrow it enough.
+/// The maximum number of ids by which the search of the other table is filtered. With more ids, the filter would skip
+/// too few rows.
 const MAX_IDS: usize = 65_536;
 
 /// The rows of the searched table, as far as they are known before conditions on other resources are answered.
@@ -33,8 +35,8 @@ pub(in crate::search) struct ThisSide<'a> {
 }
 
 impl<'a> ThisSide<'a> {
-    /// Returns the rows that meet all criteria without joins. Returns `None` if there are no such criteria, if the
-    /// scope is that of a patient token, or if pushdown is off.
+    /// Returns the rows that meet those criteria that have no joins. Returns `None` if every criterion has a join, if
+    /// the scope is that of a patient token, or if pushdown is off.
     pub(in crate::search) fn of(
         engine: &Engine,
         table: &'a ScopedTable,
@@ -66,7 +68,7 @@ impl<'a> ThisSide<'a> {
         self.rows.saturating_mul(TIMES) < other.stored()
     }
 
-    /// Narrows the search of another table to the resources to which these rows refer, if that table is much larger.
+    /// Narrows the search `other` to the resources to which these rows refer, if its table is much larger.
     pub(in crate::search) async fn referred(
         &self,
         engine: &Engine,
@@ -86,7 +88,7 @@ impl<'a> ThisSide<'a> {
         .await
     }
 
-    /// Narrows the search of another table to the resources that refer to these rows, if that table is much larger.
+    /// Narrows the search `other` to the resources that refer to these rows, if its table is much larger.
     pub(in crate::search) async fn referring(
         &self,
         engine: &Engine,
@@ -113,8 +115,8 @@ impl<'a> ThisSide<'a> {
     }
 }
 
-/// Runs a plan that finds ids. `asked` makes a criterion from these ids, which is added to the other search. Adds
-/// nothing if there are too many ids.
+/// Runs a plan that finds ids. `asked` makes a criterion from these ids. Adds this criterion to the search `other`,
+/// unless there are more than `MAX_IDS` ids.
 async fn narrow(
     engine: &Engine,
     plan: Arc<IdsExec>,
@@ -148,8 +150,8 @@ pub(in crate::search) fn criterion(compiled: &Arc<Compiled>, matcher: Matcher, l
     Criterion::of_values(compiled.clone(), test, label.to_owned())
 }
 
-/// Returns the number of rows in the other tables that a criterion's condition on other resources reads. If the
-/// criterion has several such conditions, returns the largest number. Returns `None` if it has none.
+/// Returns how many rows the other tables have that a criterion's join reads. If the criterion has several joins,
+/// returns the largest number. Returns `None` if it has no join.
 pub(in crate::search) fn reach(table: &ScopedTable, criterion: &Criterion) -> Option<u64> {
     match &criterion.condition {
         Condition::All(parts) | Condition::Any(parts) => parts.iter().filter_map(|part| reach(table, part)).max(),

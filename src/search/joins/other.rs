@@ -30,7 +30,7 @@ use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
 /// The maximum number of resources to which a condition on other resources may lead.
 const MAX_JOINED: usize = 5_000_000;
 
-/// The search of another table, for a condition on its resources.
+/// The search of another table. A condition on other resources needs the ids that it finds.
 pub(in crate::search) struct Other {
     pub(in crate::search) table: ScopedTable,
     pub(in crate::search) criteria: Vec<Criterion>,
@@ -138,7 +138,7 @@ impl Engine {
     }
 }
 
-/// Takes the rows' own ids.
+/// Collects the ids of the rows themselves.
 #[derive(Debug)]
 pub(in crate::search) struct Own {
     pub(in crate::search) label: String,
@@ -164,7 +164,7 @@ impl Take for Own {
     }
 }
 
-/// Takes the ids of those resources of one type to which the rows refer.
+/// Collects the ids of those resources of type `wanted` to which the rows refer by the parameter `through`.
 #[derive(Debug)]
 pub(in crate::search) struct Referred {
     pub(in crate::search) label: String,
@@ -179,7 +179,7 @@ impl Take for Referred {
 
     fn take(&self, rows: &RecordBatch, ids: &mut IdSet) -> Result<()> {
         // A person's rows are adjacent, and most of them refer to that person. So consecutive references often have the
-        // same id. `last` avoids that such an id is inserted again and again.
+        // same id. An id that equals `last`, the one inserted last, is not inserted again.
         let mut last = String::new();
         let each = targets::each(&self.through, rows, |resource_type, id| {
             if resource_type == self.wanted && id != last {
@@ -196,7 +196,8 @@ impl Take for Referred {
     }
 }
 
-/// Looks up the entries of a List that refer to resources of a table's type.
+/// Looks up a List, and yields the ids of its entries that refer to resources of the table's type. Entries marked as
+/// deleted are left out.
 #[derive(Debug)]
 pub(in crate::search) struct Entries {
     label: String,
@@ -255,7 +256,7 @@ impl Lookup for Entries {
     }
 }
 
-/// Refuses a condition that leads to too many resources.
+/// Refuses a condition that leads to more than `MAX_JOINED` resources.
 pub(in crate::search) fn bounded(ids: &IdSet) -> Result<(), SearchError> {
     if ids.len() > MAX_JOINED {
         Err(SearchError::TooManyJoined(MAX_JOINED))

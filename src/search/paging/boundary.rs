@@ -19,7 +19,8 @@ use crate::columns::conditions::Necessary;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{Locator, Predicate, ScopedTable};
 
-/// Keeps the rows on one side of a match in the order of the sort.
+/// The sort orders the rows and the match. This predicate holds for the rows after the match, for those before it or,
+/// with `Side::At`, for the match itself and the rows after it.
 #[derive(Debug)]
 pub(in crate::search) struct Beyond {
     label: Arc<str>,
@@ -33,8 +34,8 @@ pub(in crate::search) struct Beyond {
     pub(in crate::search) matched: Locator,
 }
 
-/// Creates the predicate for the rows on one side of the match at the locator `matched`. `leaves` are the leaves of the
-/// keys, and the id.
+/// Creates the predicate for the rows on one side of the match at the locator `matched`. `leaves` must have the leaves
+/// of the keys, and `id`.
 pub(in crate::search) fn predicate(
     table: &ScopedTable,
     keys: &[SortKey],

@@ -1,4 +1,5 @@
-//! The links of a page: GET addresses with the understood parameters in a canonical order.
+//! The links of a page: GET addresses with the parameters that the server understood, in the order of the request. The
+//! parameters of the page, such as `_count` and `_tag`, come last.
 
 use super::super::parameters::query::INCLUDED;
 use super::page_token::{PagePosition, PageToken, Side};
@@ -9,26 +10,26 @@ use crate::lake::scan::Locator;
 pub(in crate::search) struct Links<'a> {
     /// The address without parameters, such as `{base}/fhir/{type}`.
     pub address: &'a str,
-    /// The understood parameters, without `_count`, `_offset` and the token.
+    /// The parameters that the server understood, without `_count`, `_offset`, `_included` and the token.
     pub parameters: &'a [(String, String)],
     /// The page size.
     pub count: usize,
-    /// The index of the page's first match, counted before matches are left out at the page's beginning.
+    /// The number of matches before the page. The matches that the page leaves out (`left_out`) are not among them.
     pub offset: usize,
     /// How many matches the page leaves out at its beginning. Only a page that was read backwards leaves out matches,
     /// if they would exceed a limit of the page.
     pub left_out: usize,
     /// The number of matches on this page.
     pub matches: usize,
-    /// The positions of the page's first and last match: the index of the type, and the locator. `None` if they are
-    /// unknown.
+    /// The positions of the page's first and last match: for each, the index of its type among the searched types, and
+    /// its locator. `None` if they are unknown.
     pub ends: Option<[(usize, Locator); 2]>,
     /// Whether further matches follow this page.
     pub more: bool,
-    /// The number of includes of this page's first match that earlier answers had.
+    /// The number of included resources that earlier answers had for this page's first match.
     pub included: usize,
-    /// The number of includes that this answer and earlier ones have together, if further includes follow. `None` if
-    /// none follow.
+    /// If the page's only match has further included resources: the number of those that earlier answers and this
+    /// answer have together. `None` if there are no further ones.
     pub more_included: Option<usize>,
     /// The token of the search's first page.
     pub first: PageToken,
@@ -62,8 +63,8 @@ impl Links<'_> {
         }
         if offset > 0 && self.count > 0 {
             // The previous page ends before this page, even if there are too few matches to fill it. If the previous
-            // page cannot hold all its matches, it leaves out the first ones. So a client that goes backwards gets
-            // every match.
+            // page cannot hold all its matches, it leaves out its first ones, and the page before it has them. So a
+            // client that goes backwards gets every match.
             let previous = offset.saturating_sub(self.count);
             let tag = tag(previous, self.place(0, Side::Before));
             links.push(("previous", self.page(previous, 0, Some(&tag))));

@@ -16,9 +16,9 @@ use crate::lake::{Lake, Scope};
 
 /// The version in the first byte of a token.
 const VERSION: u8 = 3;
-/// The value that stands for the total if the matches were not counted.
+/// The value in place of the total if the matches were not counted.
 const NOT_COUNTED: u64 = u64::MAX;
-/// Parameters that change neither the matches nor their order.
+/// Parameters that change neither the matches nor their order. So a token stays valid if the client changes them.
 const SHAPING: [&str; 7] = [
     "_total",
     "_summary",
@@ -78,7 +78,7 @@ pub(in crate::search) struct PageToken {
     pub(in crate::search) scope: u64,
     /// The number of matches before the page.
     pub(in crate::search) offset: usize,
-    /// The position of the page. Without it, the search finds the page by counting the matches before it.
+    /// The position of the page. If it is `None`, the search finds the page by counting the matches before it.
     pub(in crate::search) place: Option<PagePosition>,
     /// The total number of matches, if it was counted.
     pub(in crate::search) total: Option<usize>,
@@ -93,8 +93,8 @@ pub(in crate::search) struct Identity {
 }
 
 impl Identity {
-    /// Returns the identity of a search. `address` is below the server's base. `understood` are the parameters that the
-    /// server understood.
+    /// Returns the identity of a search. `address` is relative to the address of the server's FHIR API. `understood`
+    /// are the parameters that the server understood.
     pub(in crate::search) fn of(address: &str, understood: &[(String, String)]) -> Identity {
         let mut parameters: Vec<_> = understood
             .iter()
@@ -108,7 +108,8 @@ impl Identity {
         }
     }
 
-    /// Returns the purpose to which the encryption binds the tokens of this search.
+    /// Returns the bytes to which the encryption binds the tokens of this search. So the token of another search cannot
+    /// be decrypted here.
     fn used(&self) -> Vec<u8> {
         let texts = self.parameters.iter().flat_map(|(name, value)| [name, value]);
         let mut used = b"tag of a page link".to_vec();
@@ -142,7 +143,7 @@ impl PageToken {
         )
     }
 
-    /// Decrypts a token that was issued for this search. Any other text is an error.
+    /// Decrypts a token that this lake issued for this search. Any other text is an error.
     pub(in crate::search) fn parse(text: &str, lake: &Lake, search: &Identity) -> Result<PageToken, SearchError> {
         let opened = || {
             let enclosed = URL_SAFE_NO_PAD.decode(text.strip_prefix("~~")?).ok()?;
@@ -213,8 +214,8 @@ pub(in crate::search) fn scope_seal(lake: &Lake, scope: &Scope) -> u64 {
     lake.seal(&("scope of a page link", scope))
 }
 
-/// Whether a value of `_tag` is meant as a page token, not as a code or a system. No code or system begins like a
-/// token.
+/// Whether a value of `_tag` is meant as a page token, not as a code or a system. A token begins with two tildes, and
+/// no code or system does.
 pub(in crate::search) fn is_meant(value: &str) -> bool {
     SnapshotToken::is_meant(value)
 }

@@ -28,8 +28,8 @@ impl Position {
     }
 
     /// Sets the position of the page in a query, if the token has one. Without a position, the search finds the page by
-    /// counting the matches before it. There is no position if the client changed the link, if another caller uses it,
-    /// or if contained resources are searched.
+    /// counting the matches before it. No position is set if the client changed `_offset` in the link, if a caller with
+    /// another scope uses the link, or if contained resources are searched. Then calls [`counted`](Self::counted).
     pub(in crate::search) fn place(&self, query: &mut Query) -> Result<(), SearchError> {
         if query.contained.which == Which::Outer {
             query.place = self
@@ -40,8 +40,8 @@ impl Position {
         self.counted(query)
     }
 
-    /// Records in the query whether an erasure has happened since the token was issued. If so, refuses a page that is
-    /// found by counting or that continues includes, because earlier matches or includes may have been erased.
+    /// Records in the query whether an erasure has happened since the token was issued. If so, refuses a page whose
+    /// beginning is found by counting, because some of the counted matches or included resources may have been erased.
     pub(in crate::search) fn counted(&self, query: &mut Query) -> Result<(), SearchError> {
         query.erased_since = self.is_erased_since();
         if query.erased_since && (query.offset > 0 && query.place.is_none() || query.included > 0) {
@@ -73,8 +73,8 @@ impl Position {
 }
 
 impl Engine {
-    /// Returns the position of a request. `address` is the address of the search below the server's base. `parameters`
-    /// are the parameters that the server understood.
+    /// Returns the position of a request. `address` is the address of the search, relative to the address of the
+    /// server's FHIR API. `parameters` are the parameters that the server understood.
     pub(in crate::search) fn course(
         &self,
         query: &Query,
@@ -89,8 +89,8 @@ impl Engine {
             search,
             scope: scope_seal(self.lake(), scope),
             tag,
-            // Read the epoch before the snapshot. If an erasure happens between both reads, the pages' tokens then
-            // count as older than the erasure.
+            // The caller reads the snapshot of the search after this epoch. If an erasure happens in between, the
+            // tokens of the pages have the old epoch, so they count as older than the erasure.
             erasures: self.lake().snapshot().erasures(),
         })
     }

@@ -8,7 +8,7 @@ use crate::lake::{Lake, Snapshot};
 
 const USED: &[u8] = b"snapshot of a view's rows";
 
-/// The snapshot of a view's rows, as links carry it.
+/// The content of a token: the snapshot of a view's rows, and the epoch.
 ///
 /// FHIR also has a search parameter `_tag`. A snapshot token begins with two tildes, and no value of FHIR's `_tag`
 /// does.
@@ -35,7 +35,7 @@ impl SnapshotToken {
         format!("~~{}", URL_SAFE_NO_PAD.encode(lake.enclose(&numbers, USED)))
     }
 
-    /// Whether a value of `_tag` is meant as a token, intact or damaged.
+    /// Whether a value of `_tag` is meant as a token. The token may be damaged.
     pub fn is_meant(value: &str) -> bool {
         value.starts_with("~~")
     }

@@ -1,5 +1,6 @@
 //! The declared capabilities of searches: the common parameters, and the modifiers and prefixes of each parameter. This
-//! file only describes them. Other files decide what a request may contain, and a test compares both.
+//! file only describes them. Other files decide what a request may contain. A test checks that the description is
+//! right.
 
 use super::super::engine::Engine;
 use super::modifier;
@@ -11,7 +12,7 @@ use crate::fhir::{TypeId, facts};
 pub struct Common {
     /// The parameter's name.
     pub name: &'static str,
-    /// The code of its type in R4.
+    /// The parameter's search type in R4, such as `number`.
     pub search_type: &'static str,
     /// A description of the possible values.
     pub documentation: &'static str,
@@ -65,7 +66,8 @@ pub const COMMON: [Common; 16] = [
 pub const PREFIXES: [&str; 9] = ["eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
 
 impl Engine {
-    /// Returns the modifiers of a parameter of a type. `[type]` stands for the name of any resource type.
+    /// Returns the modifiers that searches of `type_id` accept for a parameter. `[type]` stands for the name of any
+    /// resource type.
     pub fn modifiers(&self, type_id: TypeId, parameter: &SearchParameter) -> Vec<&'static str> {
         let of_type = self.modifiers_by_type(parameter);
         if !matches!(parameter.search_type, SearchType::Token | SearchType::Reference) {
@@ -75,7 +77,8 @@ impl Engine {
         let misfits = |modifier: &str| modifier::misfit(compiled.as_ref()?, modifier);
         let fitting = of_type.iter().filter(|modifier| misfits(modifier).is_none());
         let mut fitting: Vec<&'static str> = fitting.copied().collect();
-        // For canonicals, `below` selects versions, so it needs no hierarchy.
+        // For canonicals, `below` selects versions, so it needs no hierarchy of resources. So it is added if the list
+        // does not have it yet.
         let has_canonicals = compiled.as_ref().is_some_and(|compiled| compiled.yields_canonicals());
         if parameter.search_type == SearchType::Reference && has_canonicals && !fitting.contains(&"below") {
             fitting.push("below");

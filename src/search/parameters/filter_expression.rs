@@ -56,7 +56,8 @@ pub(in crate::search) fn condition(
 }
 
 /// Replaces the placeholder in a filter by several values. A test that contains the placeholder becomes one test per
-/// value, joined by `or`, or by `and` if the operator is `ne` or `ni`. Returns `None` if the text is not a filter.
+/// value. These tests are joined by `or`, or by `and` if the operator is `ne` or `ni`. Returns `None` if the text is
+/// not a filter.
 pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
     let tests: Vec<Pair<'_, Rule>> = parse(filter)?
         .into_inner()
@@ -137,11 +138,12 @@ struct Filter<'a> {
 enum TestedNames {
     /// The parameters of a type.
     Type(TypeId),
-    /// The components of composite parameters. They are evaluated on one item of this element of this type.
+    /// The components of the element's composite parameters. They are evaluated on one item of the element, which
+    /// belongs to this type.
     Item(TypeId, Element),
 }
 
-/// An element whose items composite parameters describe.
+/// An element, and the composite parameters that have its items as their tuples.
 struct Element {
     name: String,
     composites: Vec<Arc<Compiled>>,
@@ -311,7 +313,8 @@ impl Filter<'_> {
             };
             let narrowed = match self.bracketed(&there, inside) {
                 Ok(narrowed) => narrowed,
-                // If a reference has several target types, a type without a parameter of this name is no error.
+                // The path names no target type, so several types are tried. If one of them has no parameter of a name
+                // in the brackets, it is left out.
                 Err(SearchError::Unknown { .. }) if only.is_none() => return Ok(None),
                 Err(error) => return Err(error),
             };
@@ -426,8 +429,8 @@ impl Filter<'_> {
         }
     }
 
-    /// Resolves the test of a parameter without a path. If the name refers to several parameters, those that do not fit
-    /// the value or the operator are ignored. At least one of the other parameters must pass the test.
+    /// Resolves the test of a parameter without a path. The name may refer to several parameters. Those that do not fit
+    /// the value or the operator are ignored, and at least one of the remaining parameters must pass the test.
     fn plain(
         &self,
         place: &TestedNames,
@@ -452,7 +455,7 @@ impl Filter<'_> {
     }
 }
 
-/// Creates a part of the filter's condition. `label` is the part's text.
+/// Creates a criterion for a part of the filter. `label` is the text of the part.
 fn made(condition: Condition, label: String) -> Criterion {
     Criterion {
         condition,

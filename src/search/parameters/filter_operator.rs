@@ -34,7 +34,7 @@ pub(in crate::search) struct Comparison<'t> {
     pub(in crate::search) text: &'t str,
 }
 
-/// Compiles the compared parameter for this use of its values.
+/// Compiles the compared parameter for one use of its values. Returns `None` if the type has no such parameter.
 pub(in crate::search) type Compile<'a> = &'a dyn Fn(Reading) -> Result<Option<Arc<Compiled>>, SearchError>;
 
 /// Resolves a comparison to a condition on the values of a parameter. Returns `None` if the parameter cannot be
@@ -100,7 +100,8 @@ fn test(
             modifier: modifier.map(str::to_owned),
             value: value.to_owned(),
         };
-        // The error shows the value as the client sent it, not in the form that is parsed here.
+        // The error shows the value as the client wrote it in the filter. The text that is parsed here may have a
+        // prefix or the address of a code system instead.
         Matcher::parse(parameter, &raw, value, resolver.around).map_err(|error| match error {
             SearchError::Value { expected, .. } => invalid("_filter", comparison.text, expected),
             error => error,

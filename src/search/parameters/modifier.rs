@@ -7,11 +7,12 @@ use crate::fhir::search_parameter::SearchType;
 /// The types of values that have a human-readable label.
 const LABELLED: [&str; 3] = ["CodeableConcept", "Coding", "Identifier"];
 
-/// The types of tokens that have no code system.
+/// The types of tokens that have no code system. So `:in`, `:below` and the like make no sense for them.
 const UNCODED: [&str; 4] = ["Identifier", "ContactPoint", "boolean", "id"];
 
-/// Checks a modifier that the parameter's search type allows. If no value of this parameter can be compared in that
-/// way, returns a description of the parameter for the error. Otherwise returns `None`.
+/// Checks whether the types of a parameter's values allow a modifier. The parameter's search type allows it. If no
+/// value can be compared as the modifier requires, returns a description of the parameter for the error. Otherwise
+/// returns `None`.
 pub(in crate::search) fn misfit(compiled: &Compiled, modifier: &str) -> Option<&'static str> {
     let mut types = compiled
         .program

@@ -1,6 +1,6 @@
-//! Search parameters compiled for a type. A compiled parameter has the FHIRPath program that yields a row's values, and
-//! knows the columns that are needed to compare these values. Each parameter is compiled once per type and use, and all
-//! queries share it.
+//! Search parameters compiled for a type. A compiled parameter has the FHIRPath program that yields a row's values. The
+//! program reads only the columns that a comparison of these values needs. Each parameter is compiled once per type and
+//! use, and all queries share it.
 
 use std::sync::{Arc, RwLock};
 
@@ -74,8 +74,8 @@ impl Compiled {
             .any(|origin| origin.item_type.name() == "Reference")
     }
 
-    /// Whether the parameter yields canonicals, and resources of `type_id` have a URL. It does not check the target
-    /// types of the parameter.
+    /// Whether the parameter yields canonicals, and resources of `type_id` have a URL. Does not check whether `type_id`
+    /// is a target type of the parameter.
     pub(in crate::search) fn follows_urls(&self, type_id: TypeId) -> bool {
         self.yields_canonicals() && canonicals::have_urls(type_id)
     }
@@ -125,7 +125,7 @@ pub(in crate::search) enum Reading {
     Targets,
     /// The identifiers of references.
     Identifier,
-    /// The numbers of quantities, without their units.
+    /// The numbers of quantities and their comparators, without their units.
     Numbers,
     /// The human-readable texts of codes, identifiers and references.
     Labels,
@@ -161,7 +161,7 @@ impl Programs {
         self.parameters.of(type_id).filter(supported)
     }
 
-    /// Whether `code` is a parameter of `type_id` that searches for words (`_text` or `_content`).
+    /// Whether `code` is `_text` or `_content`, and searches of `type_id` accept it as a search for words.
     pub(in crate::search) fn has_words(&self, type_id: TypeId, code: &str) -> bool {
         self.parameters
             .get(type_id, code)
@@ -210,10 +210,10 @@ impl Programs {
         self.compile(type_id, parameter, Reading::Values).ok()
     }
 
-    /// Returns the references of a parameter with their texts, so that the targets can be found among contained
-    /// resources. If the parameter has the form `where(resolve() is Type)`, returns the references without this
-    /// condition, and also the type. The reason is that FHIRPath knows the type of a target only for relative
-    /// references. Returns `None` if the references cannot be found by a path.
+    /// Compiles a parameter so that it yields its references with their texts. Their targets can then be found among
+    /// contained resources. If the expression has the form `where(resolve() is Type)`, compiles it without this
+    /// condition, and also returns the type. The reason is that FHIRPath knows the type of a target only for relative
+    /// references. Returns `None` if no single path leads to the references.
     pub(in crate::search) fn inner_references(
         &self,
         compiled: &Compiled,
@@ -238,7 +238,7 @@ impl Programs {
         Ok(references.ok().map(|references| (Arc::new(references), Some(only))))
     }
 
-    /// Returns a component of a composite, compiled for this use of its values.
+    /// Returns the component of a composite with the index `at`, compiled for this use of its values.
     pub(in crate::search) fn component(
         &self,
         composite: &Compiled,
@@ -296,7 +296,8 @@ fn compile_for(
     let options = CompileOptions {
         lenient: true,
         search: true,
-        // For a search by the targets of references, `resolve()` does not look into contained resources.
+        // With `Reading::Targets`, the caller needs only relative references. So `resolve()` does not look into
+        // contained resources.
         references_alone: reading == Reading::Targets,
         extra: Some(&extra),
         context: on,
@@ -318,7 +319,8 @@ fn compile_for(
     })
 }
 
-/// Returns the code system to which R4 binds all values of a program. Returns `None` if there are several, or none.
+/// Returns the code system to which R4 binds all values of a program. Returns `None` if the values are bound to several
+/// systems, or if a value is bound to none.
 fn code_system(type_id: TypeId, program: &Program) -> Option<&'static str> {
     let mut systems = program.origins().map(|origin| {
         let mut within = type_id;

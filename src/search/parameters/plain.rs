@@ -24,14 +24,14 @@ pub(in crate::search) enum Kind {
     Period,
     /// A Quantity or Money.
     Quantity,
-    /// Any other type, or an element that repeats. For these, `criteria::plain_columns` decides only whether there is
-    /// no value.
+    /// Any other type, or an element that repeats. If it has no value in a batch, `criteria::plain_columns` ignores it.
+    /// Otherwise the program must run.
     Other,
 }
 
 impl Plain {
-    /// Returns the elements of a program's values, if the program yields all of their values and nothing else. Returns
-    /// `None` if none of the elements is a plain date or number.
+    /// Returns the root elements of a program's values. Returns `None` if the program yields only some of their values,
+    /// if a value comes from a nested element, or if none of the elements is a plain date or number.
     pub(in crate::search) fn of(type_id: TypeId, program: &Program) -> Option<Plain> {
         if program.selection() != Selection::All {
             return None;

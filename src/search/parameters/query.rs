@@ -25,10 +25,10 @@ use crate::fhir::storage::EVERYTHING;
 use crate::fhir::{TypeId, facts};
 use crate::plan::On;
 
-/// The parameter of a link that tells how many includes of the page's first match earlier answers had.
+/// The parameter of a link that tells how many included resources earlier answers had for the page's first match.
 pub(in crate::search) const INCLUDED: &str = "_included";
 
-/// The parameters that shape the answer and take no modifier.
+/// The parameters that shape the answer and take no modifier. With a modifier, they are refused.
 const SHAPING: [&str; 12] = [
     "_count",
     "_offset",
@@ -75,19 +75,20 @@ pub(in crate::search) struct Query {
     pub(in crate::search) total: Total,
     pub(in crate::search) subset: Subset,
     pub(in crate::search) includes: Vec<Include>,
-    /// The number of included resources of the page's first match that were in earlier answers.
+    /// The number of included resources that earlier answers had for the page's first match.
     pub(in crate::search) included: usize,
     /// Which resources are searched, and how contained ones are shown.
     pub(in crate::search) contained: Contained,
     /// The token of a page link, as the client sent it.
     pub(in crate::search) tag: Option<String>,
-    /// The position of the page, if the token has one. Then the matches before the page need not be counted again.
+    /// The position of the page, if the token has one. The search then finds the page without counting the matches
+    /// before it.
     pub(in crate::search) place: Option<PagePosition>,
     /// Whether an erasure has happened since the token was issued. If so, `offset` may count erased matches.
     pub(in crate::search) erased_since: bool,
     /// Remarks for the answer on how the query was understood.
     pub(in crate::search) remarks: Vec<Issue>,
-    /// The Patients whose compartments are searched. `None` if the search is of no compartment.
+    /// The Patients whose compartments are searched. `None` if the search is not limited to compartments.
     pub(in crate::search) filed: Option<Filed>,
     /// The semi-joins for conditions on other resources. The plans of the search show them, and run those that have not
     /// run yet.
@@ -176,7 +177,7 @@ impl Query {
         Ok(query)
     }
 
-    /// Whether the page has the matches before a position, and so is found backwards.
+    /// Whether the page has the matches before a position. The search then goes backwards from this position.
     pub(in crate::search) fn is_backwards(&self) -> bool {
         self.place.is_some_and(|place| place.side == Side::Before)
     }
@@ -186,8 +187,8 @@ impl Query {
         self.subset.summary == Summary::Count
     }
 
-    /// Reads a parameter that shapes the result. Returns `None` if it is any other parameter, and `Some(false)` if it
-    /// shapes the result but is not understood.
+    /// Reads a parameter that shapes the result. Returns `Some(true)` if it is understood, `Some(false)` if it is not
+    /// understood, and `None` if the parameter does not shape the result.
     fn result_parameter(&mut self, resolver: &Resolver<'_>, raw: &RawParameter) -> Result<Option<bool>, SearchError> {
         let (programs, value) = (resolver.programs, raw.value.as_str());
         if SHAPING.contains(&raw.name.as_str()) {
@@ -233,13 +234,15 @@ impl Query {
                 let of_any = self.contained.which != Which::Outer;
                 let includes = Include::parse(programs, self.type_id, raw, of_any)?;
                 if includes.is_empty() {
-                    // It is no error to ask for all references of a type that has none. Nothing is included then.
+                    // It is no error to ask for all references (`*`) of a type that has none, or to use `:iterate`.
+                    // Nothing is included then. Any other parameter that includes nothing counts as not understood.
                     let all = value == "*" || value.strip_suffix(":*") == Some(facts().get(self.type_id).name);
                     return Ok(Some(all || raw.modifier.is_some()));
                 }
                 self.includes.extend(includes);
             }
-            // Only links have this parameter. It continues the includes of a page that exceeded one answer.
+            // Only links have this parameter. If the included resources of a match exceed one answer, the link leads to
+            // the next ones.
             INCLUDED => self.included = result::offset(value)?,
             // The format is negotiated before the search begins.
             "_format" | "_pretty" => {}

@@ -86,7 +86,8 @@ pub(in crate::search) fn written(raw: &RawParameter) -> String {
     }
 }
 
-/// Refuses a modifier of a parameter that takes none. `parameter_type` names the parameter's type in the error.
+/// Returns an error if the parameter has a modifier, for parameters that take none. `parameter_type` names the
+/// parameter's type in the error.
 pub(in crate::search) fn refuse_modifier(raw: &RawParameter, parameter_type: &'static str) -> Result<(), SearchError> {
     match &raw.modifier {
         None => Ok(()),

@@ -22,8 +22,8 @@ use super::values::{ReferenceValue, escape};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 
-/// The maximum number of alternatives of one parameter. There may be more ids, references and tokens, because these are
-/// looked up in sets.
+/// The maximum number of alternatives of one parameter. Tokens do not count. Ids and relative references become sets,
+/// and each set counts as one alternative.
 const MAX_ALTERNATIVES: usize = 1_000;
 
 /// The maximum number of words of `_text` and `_content`.
@@ -136,8 +136,8 @@ impl Resolver<'_> {
         Ok(compiled.map(|compiled| Condition::Values { compiled, test }))
     }
 
-    /// Resolves `url=canonical|version` for a type whose resources have versions: the URL and the version must both
-    /// match. Returns `None` if the value has no version, or the type has no parameter `version`.
+    /// Resolves `url=canonical|version` for a type whose resources have versions, to a condition that both the URL and
+    /// the version match. Returns `None` if the value has no version, or the type has no parameter `version`.
     fn versioned(&self, type_id: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         let version = self.programs.parameter(type_id, "version");
         if version.is_none_or(|version| version.search_type != SearchType::Token)
@@ -276,7 +276,7 @@ fn missing(raw: &RawParameter) -> Result<bool, SearchError> {
     }
 }
 
-/// Refuses a parameter that has more than `max` of something. `what` names the counted things in the error.
+/// Returns an error if `count` is greater than `max`. `what` names the counted things in the error.
 fn at_most(raw: &RawParameter, what: &'static str, count: usize, max: usize) -> Result<(), SearchError> {
     if count > max {
         Err(SearchError::Many {

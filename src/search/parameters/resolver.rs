@@ -21,7 +21,8 @@ const MAX_DEPTH: usize = 16;
 pub(in crate::search) struct Surroundings<'a> {
     /// The time of the search, in microseconds since 1970.
     pub(in crate::search) now_us: i64,
-    /// The server's base, `{base}/fhir/`. An absolute reference that begins with it counts as a relative one.
+    /// The address of the server's FHIR API, which ends with `/fhir/`. An absolute reference that begins with it counts
+    /// as a relative one.
     pub(in crate::search) base: &'a str,
     /// The code systems and value sets that values may name.
     pub(in crate::search) terminology: &'a Terminology,
@@ -48,7 +49,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Marks the search as one of several types.
+    /// Marks the search as a search of one type among several.
     pub(in crate::search) fn among_others(self) -> Resolver<'a> {
         Resolver {
             among_others: true,
@@ -56,7 +57,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Resolves a condition inside another condition. Refuses it if conditions are nested too deeply.
+    /// Calls `resolve` for a condition inside another condition. Returns an error instead if conditions are nested too
+    /// deeply.
     pub(in crate::search) fn deeper<T>(
         &self,
         parameter: &str,
@@ -76,7 +78,8 @@ impl<'a> Resolver<'a> {
         resolved
     }
 
-    /// Counts one more table that the conditions of the search read. Refuses too many.
+    /// Counts one more table that the conditions of the search read. Returns an error if there are more than
+    /// `MAX_JOINS`. `parameter` is the parameter that the error names.
     pub(in crate::search) fn join(&self, parameter: &str) -> Result<(), SearchError> {
         self.joins.set(self.joins.get() + 1);
         if self.joins.get() > MAX_JOINS {

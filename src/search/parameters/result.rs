@@ -7,7 +7,7 @@ use crate::fhir::outcome::{Issue, IssueType};
 pub const DEFAULT_COUNT: usize = 20;
 /// The maximum page size. A larger `_count` is reduced to it.
 pub const MAX_COUNT: usize = 1000;
-/// The maximum number of characters of a name or value that a message repeats.
+/// The maximum length of a name or value in an error message, in characters. A longer one is cut off.
 const LONGEST_SHOWN: usize = 200;
 
 /// Whether the answer states the number of matches.
@@ -16,7 +16,7 @@ pub(in crate::search) enum Total {
     /// The answer does not state the number.
     #[default]
     None,
-    /// The answer states the exact number. A request for an estimate gets it too, because counting columns is cheap.
+    /// The answer states the exact number. The answer to `_total=estimate` states it, too, because counting is cheap.
     Accurate,
 }
 
@@ -61,7 +61,8 @@ impl Summary {
     }
 }
 
-/// Parses the value of `_count`. A value above [`MAX_COUNT`] is reduced to it, with a remark for the answer.
+/// Parses the value of `_count`. A value above [`MAX_COUNT`] is reduced to it. Then the result also has a remark for
+/// the answer.
 pub(in crate::search) fn count(value: &str) -> Result<(usize, Option<Issue>), SearchError> {
     if value.is_empty() || !value.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(invalid("_count", value, "a whole number"));
@@ -96,7 +97,7 @@ pub(in crate::search) fn invalid(parameter: &str, value: &str, expected: &'stati
     }
 }
 
-/// Returns a name or value, shortened for messages. A POST may contain megabytes.
+/// Returns a name or value, shortened for messages, because a POST may contain a value of megabytes.
 pub(crate) fn shortened(value: &str) -> String {
     match value.char_indices().nth(LONGEST_SHOWN) {
         None => value.to_owned(),

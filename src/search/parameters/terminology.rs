@@ -7,8 +7,8 @@ use super::result::{invalid, shortened};
 use super::values::{TokenValue, escape};
 use crate::terminology::Terminology;
 
-/// Returns the test for one alternative of a value. An unknown value set or code system, and a value set that needs an
-/// unknown one, is an error.
+/// Returns the test for one alternative of a value. It is an error if the value set or code system is unknown, or if
+/// the value set needs another one that is unknown.
 pub(in crate::search) fn test(
     raw: &RawParameter,
     text: &str,

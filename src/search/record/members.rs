@@ -1,9 +1,10 @@
 //! Finds the resources of a patient's record. The record has all resources in the compartments of some Patients, type
 //! by type. After these members come resources of other types to which the members refer.
 //!
-//! Decides which resources belong to a record, in which order, and where a page begins. `record::page` writes them. A
-//! record is a search over several types, so its pages work like those of any search. The resources of the last types
-//! are found by references. The references of members are resolved only for pages that need them.
+//! This file decides which resources belong to a record, in which order, and where a page begins. `record::page` writes
+//! the page. A record is a search over several types, so its pages work like those of any search. The resources after
+//! the members are found by the references of members. These references are read only for a page that reaches beyond
+//! the members.
 
 use std::sync::Arc;
 
@@ -34,19 +35,20 @@ struct Sources<'a> {
     erased_since: bool,
 }
 
-/// The parts of the record that are known so far, members first.
+/// The parts of the record that are known so far. A part has the resources of one type. The parts of members come
+/// first.
 struct Parts {
     parts: Vec<Part>,
     places: Vec<usize>,
-    /// The number of parts that are members.
+    /// The number of parts that have members.
     members: usize,
-    /// Whether the parts include the targets of references.
+    /// Whether the parts for the targets of references were added already.
     complete: bool,
 }
 
 impl Engine {
-    /// Finds a record and reads its beginning. Returns `None` if the scope shows none of the Patients. If records were
-    /// erased while it ran, it runs once more.
+    /// Finds a record and reads its beginning. Returns `None` if the scope shows none of the Patients. If this fails
+    /// and records were erased meanwhile, it tries once more.
     pub async fn record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
         let erasures = self.lake().snapshot().erasures();
         match self.begin_record(request).await {
@@ -104,7 +106,8 @@ impl Engine {
         Ok(Some(page))
     }
 
-    /// Returns a query with the parameters of the page, and the position of the request among the pages.
+    /// Returns a query with the parameters of the page, but without criteria, and the position of the request among the
+    /// pages.
     fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Position), SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Err(SearchError::Unanswered);
@@ -112,7 +115,7 @@ impl Engine {
         match request.extent {
             Extent::Whole => {
                 let mut lead = Query::of_criteria(patient, Vec::new());
-                // The page holds all resources, because no lake holds more than this number.
+                // Without a limit, the page has all resources. No lake has more resources than this number.
                 lead.count = u32::MAX as usize;
                 let course = self.course(&lead, "", &[], request.scope)?;
                 Ok((lead, course))
@@ -153,7 +156,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// Returns the members of those types that the request shows.
+    /// Returns the parts for the members, one for each type that the request shows and that has a table with files.
     fn members(&self, sources: &Sources<'_>) -> Result<Parts, SearchError> {
         let (mut parts, mut places) = (Vec::new(), Vec::new());
         for (place, member) in sources.request.members.iter().enumerate() {
@@ -208,8 +211,8 @@ impl Engine {
         Ok(Some(total))
     }
 
-    /// Adds the resources to which members refer. Follows the references of all members, also of those that the request
-    /// does not show.
+    /// Adds the parts for the resources to which members refer. Follows the references of all members, also of those
+    /// that the request does not show.
     async fn add_referred(&self, sources: &Sources<'_>, parts: &mut Parts) -> Result<(), SearchError> {
         parts.complete = true;
         let request = sources.request;
@@ -309,8 +312,8 @@ impl Engine {
 }
 
 impl Sources<'_> {
-    /// Returns the query of a part. If the row at the page's position was erased, a search by this query returns an
-    /// error.
+    /// Returns the query of a part. If an erasure has happened, the query says so. A search by it then returns an error
+    /// if the row at the page's position was erased.
     fn query(&self, type_id: TypeId, criteria: Vec<Criterion>) -> Query {
         Query {
             erased_since: self.erased_since,
@@ -324,8 +327,8 @@ impl Sources<'_> {
 }
 
 impl Parts {
-    /// Converts the page's position. A page token has the index of a type among all types of the record. The result has
-    /// the index of this type's part among the parts.
+    /// Converts a page's position from a page token. The token has the index of a type among all types of the record.
+    /// The result has the index of this type's part in `parts`.
     fn start(&self, start: PagePosition) -> Result<PagePosition, SearchError> {
         let part = self.places.iter().position(|place| *place == start.part);
         // The type had rows when the link was made. It has no part now, so its rows have been erased.

@@ -1,4 +1,4 @@
-//! Writes a record. Reads the resources in order and in small steps, and streams the Bundle around them.
+//! Writes a record as a Bundle. Reads the resources in order and in small steps, and returns the Bundle piece by piece.
 //!
 //! The links come after the entries, because only the last entry shows where the page ends.
 
@@ -25,7 +25,7 @@ use crate::parallel;
 const STEP: usize = 100;
 /// The maximum bytes of resources that are read at a time. A single resource may exceed it.
 const STEP_BYTES: usize = 1 << 20;
-/// The minimum bytes of a piece of the Bundle, except the last one.
+/// The minimum bytes of a piece of the Bundle. The last piece may be smaller.
 const PIECE: usize = 64 << 10;
 
 /// The resources of a page.
@@ -60,7 +60,7 @@ pub struct RecordPage {
     pub(in crate::search) snapshot: u64,
     total: Option<usize>,
     more: bool,
-    /// How many entries the page leaves out at its beginning.
+    /// The number of matches that the page leaves out at its beginning.
     left_out: usize,
     sources: Vec<Source>,
     places: VecDeque<(usize, Locator)>,
@@ -71,7 +71,7 @@ pub struct RecordPage {
     stage: Stage,
 }
 
-/// Yields the JSON of the Bundle in pieces. After an error it ends.
+/// Yields the JSON of the Bundle in pieces. Yields nothing more after an error.
 impl Iterator for RecordPage {
     type Item = Result<Bytes, SearchError>;
 
@@ -142,8 +142,9 @@ impl RecordPage {
         }
     }
 
-    /// Sets the resources of the page, and the parts to which they belong. `places` has the index of each part among
-    /// all types. The first `members` parts are members.
+    /// Sets the resources of the page, and the parts to which they belong. For each part, `places` has the index of its
+    /// type among all types of the record. The first `members` parts have members, the other parts have resources to
+    /// which members refer.
     pub(in crate::search) fn show(&mut self, shown: Shown, parts: Vec<Part>, places: Vec<usize>, members: usize) {
         let sources = parts.into_iter().zip(places).enumerate();
         let source = |(at, (part, place)): (usize, (Part, usize))| Source {
@@ -166,7 +167,7 @@ impl RecordPage {
     }
 
     /// Reads the first resources. For a patient token, also opens the files of the remaining resources and holds them
-    /// open, so that they can be read even if they are unlinked before the answer ends.
+    /// open, unless they are too many. Then they can be read even if they are unlinked before the answer ends.
     pub(in crate::search) fn read_first(&mut self) -> Result<(), SearchError> {
         self.read_ahead()?;
         let mut left: Vec<usize> = self.places.iter().map(|(part, _)| *part).collect();
@@ -210,8 +211,8 @@ impl RecordPage {
         Ok(Bytes::from(out))
     }
 
-    /// Returns all resources, type after type, instead of the Bundle. The record must be whole. At most `threads`
-    /// threads read it, and each of them takes some MiB of memory.
+    /// Returns all resources, type after type, instead of the Bundle. The page must have the whole record
+    /// (`Extent::Whole`). At most `threads` threads read it, and each of them takes some MiB of memory.
     pub fn gather(mut self, threads: usize) -> Result<Vec<Gathered>, SearchError> {
         let shares = self.shares(threads);
         let read = parallel::map(&shares, threads, |share| {
@@ -233,8 +234,8 @@ impl RecordPage {
         Ok(gathered)
     }
 
-    /// Divides the resources that are not read yet into at most `count` shares of about equal numbers, in order. Each
-    /// share consists of steps of at most `STEP` resources of one table.
+    /// Divides the resources that are not read yet into at most `count` shares, in order. The shares have about equal
+    /// numbers of resources. Each share consists of steps, which have at most `STEP` resources of one table.
     fn shares(&self, count: usize) -> Vec<Vec<(ScopedTable, Vec<Locator>)>> {
         let all: Vec<(usize, Locator)> = self.places.iter().copied().collect();
         let size = all.len().div_ceil(count.max(1)).max(STEP);
@@ -249,8 +250,8 @@ impl RecordPage {
         all.chunks(size).map(share).collect()
     }
 
-    /// Appends rows to the last group if it has their type, otherwise adds a group. The rows of a type must follow each
-    /// other.
+    /// Appends rows to the last group of `gathered` if it has their type, otherwise adds a group. The caller adds all
+    /// rows of a type before the rows of another type.
     fn add(&self, gathered: &mut Vec<Gathered>, type_id: TypeId, rows: impl IntoIterator<Item = Row>) {
         match gathered.last_mut().filter(|last| last.type_id == type_id) {
             Some(last) => last.rows.extend(rows),
@@ -267,7 +268,8 @@ impl RecordPage {
         self.snapshot
     }
 
-    /// Returns the next resource. Returns `None` if there is none, or if the page would exceed its maximum of bytes.
+    /// Returns the next resource. Returns `None` if there is none, or if the page would exceed `MAX_PAGE_BYTES` with
+    /// it.
     fn entry(&mut self) -> Result<Option<Entry>, SearchError> {
         if self.entries.is_empty() {
             self.read_ahead()?;
@@ -332,7 +334,7 @@ impl RecordPage {
         }
     }
 
-    /// Writes the end of the Bundle: the remarks and the links.
+    /// Writes the end of the Bundle: the remarks and, unless the page has the whole record, the links.
     fn finish(&mut self, out: &mut Vec<u8>) {
         let said = page::said(&self.lead.remarks).filter(|_| !self.lead.counts_only());
         if let Some(outcome) = &said {

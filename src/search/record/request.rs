@@ -23,7 +23,7 @@ pub struct RecordRequest<'a> {
     pub scope: &'a Arc<Scope>,
     /// The ids of the Patients, in R4's form. There is at least one.
     pub patients: &'a [String],
-    /// The types of the compartments, in the order of the record.
+    /// The types of the resources in the compartments, in the order of the record.
     pub members: &'a [Member],
     /// The types of the resources to which members refer, and to which these resources refer in turn. They are in the
     /// order of the record. No member has one of these types.
@@ -31,14 +31,14 @@ pub struct RecordRequest<'a> {
     /// The types whose resources are shown. `None` means all types. Resources of other types are not shown, but their
     /// references are followed, too.
     pub only: Option<&'a [TypeId]>,
-    /// A further condition on the shown resources. A resource need not meet it if a member that meets it refers to the
-    /// resource, directly or through other resources.
+    /// A further condition on the shown resources. A resource that is no member is also shown if a member that meets
+    /// the condition refers to it, directly or through other resources.
     pub since: Option<&'a RawParameter>,
     /// How much of the record is returned.
     pub extent: Extent<'a>,
-    /// The time, in microseconds since 1970.
+    /// The time of the request, in microseconds since 1970.
     pub now: i64,
-    /// The server's base, `{base}/fhir/`, with the slash.
+    /// The address of the server's FHIR API, which ends with `/fhir/`.
     pub base: &'a str,
 }
 
@@ -49,11 +49,11 @@ pub enum Extent<'a> {
     Whole,
     /// One page of at most 1,000 resources. Without `_count`, it has up to 1,000.
     Page {
-        /// The address of the record, below the server's base.
+        /// The address of the record, relative to the address of the server's FHIR API.
         path: &'a str,
         /// The parameters `_count`, `_offset`, `_total`, `_tag`, `_format` and `_pretty` as the client sent them.
         parameters: &'a [RawParameter],
-        /// Further parameters that links repeat.
+        /// Further parameters. The page's links repeat them.
         repeated: &'a [(String, String)],
         /// How unknown parameters, and parameters without a value, are handled.
         handling: Handling,

@@ -51,7 +51,8 @@ impl Inner {
     }
 }
 
-/// Returns the criteria for contained resources. In the returned criteria, `_has` and `_list` never hold.
+/// Returns the criteria of a search, adapted to contained resources. In the returned criteria, `_has` and `_list` never
+/// hold.
 pub(in crate::search) fn criteria(outer: &[Criterion]) -> Vec<Criterion> {
     let one = |criterion: &Criterion| Criterion {
         condition: of_inner(&criterion.condition),
@@ -73,8 +74,9 @@ fn of_inner(condition: &Condition) -> Condition {
 }
 
 impl Engine {
-    /// Returns the contained resources that meet a query's criteria, in the order of the sort keys or of the tables. If
-    /// the answer shows containers, each container occurs once.
+    /// Returns the contained resources that meet a query's criteria, in the order of the sort keys. Without `_sort`,
+    /// they are in the order of the tables and their rows. If the answer shows containers, only the first resource of
+    /// each container is returned.
     pub(in crate::search) async fn inner(
         &self,
         table: &ScopedTable,
@@ -184,7 +186,8 @@ impl Engine {
                 shown.push(Entry {
                     type_id: query.type_id,
                     row: Row {
-                        // No reference has this form, so no reference leads to this entry.
+                        // No reference to a stored resource has this form, so an include never takes this entry for the
+                        // target of a reference.
                         id: format!("{}#{local}", row.id),
                         resource: bytes::Bytes::copy_from_slice(part.raw().as_bytes()),
                         ..row.clone()

@@ -1,6 +1,6 @@
 //! A plan that counts rows: it counts the rows of each partition, and adds the counts.
 //!
-//! The operators are built without a planner, as for a sorted page. Planning a count over few rows takes longer than
+//! The operators are built without a planner, as in `sorted`, because planning a count over few rows takes longer than
 //! counting them.
 
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::super::SearchError;
 
-/// Returns a plan that yields the number of the rows, as one row with one column.
+/// Returns a plan that yields the number of the rows that the plan `rows` yields. Its result is one row with one
+/// column.
 pub(in crate::search) fn count(rows: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
     let schema = rows.schema();
     let all = AggregateExprBuilder::new(count_udaf(), vec![lit(1_i64)]);

@@ -11,7 +11,8 @@ use super::explain::trace::Trace;
 use crate::plan::{Lookup, LookupExec};
 
 impl Engine {
-    /// Runs a lookup as a plan, and records the plan. `take` takes the lookup's answer after it has run.
+    /// Runs a lookup as a plan with one operator, and adds this plan to the trace. After the run, `take` gets the
+    /// answer from the lookup. If there is no answer, returns the error of the run.
     pub(in crate::search) async fn look_up<L: Lookup, A>(
         &self,
         lookup: Arc<L>,
@@ -33,7 +34,8 @@ impl Engine {
     }
 }
 
-/// Returns the error of the search itself, if a lookup met one.
+/// Converts the error of a plan. DataFusion wraps a `SearchError` of the lookup, so this function unwraps it. Any other
+/// error becomes a `SearchError`.
 fn of_search(error: DataFusionError) -> SearchError {
     match error {
         DataFusionError::External(inner) => match inner.downcast::<SearchError>() {

@@ -9,6 +9,7 @@ pub(in crate::search) struct Found {
     pub(in crate::search) locators: Vec<Locator>,
     /// Whether further matches follow.
     pub(in crate::search) more: bool,
-    /// The total number of matches. `None` if it would have to be counted separately.
+    /// The total number of matches. `None` if this search did not count all matches. A caller that needs the total then
+    /// runs a count.
     pub(in crate::search) total: Option<usize>,
 }

@@ -1,6 +1,7 @@
 //! Merges the matches of several tables in one order. Each table yields its first matches with their sort keys.
 //!
-//! Rows with equal sort keys are ordered by their ids. Rows with equal ids are in the order of the tables.
+//! Rows with equal sort keys are ordered by their ids. If rows of different tables have equal keys and ids, the order
+//! of the tables decides.
 
 use arrow::array::ArrayRef;
 use arrow::compute::SortOptions;

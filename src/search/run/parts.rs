@@ -27,9 +27,9 @@ use super::person_operator::PersonOutput;
 use super::population;
 use crate::lake::scan::{Locator, ScopedTable};
 
-/// The maximum number of matches up to the end of a page, if matches of several parts are merged.
+/// If matches of several parts are merged, a page must end within this number of matches.
 const MAX_SORTED: usize = 200_000;
-/// The number of resources that are fetched at a time.
+/// The number of matches whose resources are read in one step.
 const STEP: usize = 100;
 
 /// The search in one type.
@@ -38,7 +38,7 @@ pub(in crate::search) struct Part {
     pub(in crate::search) table: ScopedTable,
     /// The criteria for contained resources. Empty if contained resources are not searched.
     criteria: Vec<Criterion>,
-    /// The contained resources that match.
+    /// The contained resources that match. `look_inside` finds them.
     inner: Vec<Inner>,
 }
 
@@ -80,7 +80,8 @@ impl Part {
 }
 
 impl Engine {
-    /// Returns the page of several searches. The query of `answer` has the parameters of the page itself.
+    /// Runs the searches of all parts and returns one page of their matches as a Bundle. `answer.query` has the
+    /// parameters that concern the page, such as its size and its sort keys.
     pub(in crate::search) async fn answer_parts(
         &self,
         mut parts: Vec<Part>,
@@ -199,8 +200,8 @@ impl Engine {
         Ok((places, true))
     }
 
-    /// Returns the matches from a part on, without the first `skip`, and whether further matches follow. If the
-    /// position of the page is known, the first part starts there.
+    /// Returns the page's matches in part `from` and the parts after it, without the first `skip` matches. Also returns
+    /// whether further matches follow. If `lead` has a position, the matches of part `from` start at this position.
     pub(in crate::search) async fn forward(
         &self,
         parts: &[Part],
@@ -275,7 +276,7 @@ impl Engine {
         Ok((page.map(|(_, place)| place).collect(), more))
     }
 
-    /// Returns the first `limit` matches of a table in an order, with their sort keys.
+    /// Returns the first `limit` matches of a table in the order `order`, with their sort keys.
     async fn keyed(
         &self,
         table: &ScopedTable,
@@ -296,8 +297,8 @@ impl Engine {
         }
     }
 
-    /// Reads the matches at these positions, up to [`MAX_PAGE_BYTES`]. Drops matches at the end of the page or, with
-    /// `backwards`, at its beginning.
+    /// Reads the matches at these positions. If their resources exceed [`MAX_PAGE_BYTES`], leaves out matches at the
+    /// end of the page or, with `backwards`, at its beginning. At least one match stays.
     pub(in crate::search) fn entries_at(
         &self,
         parts: &[Part],

@@ -62,7 +62,7 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
     })
 }
 
-/// Returns the first `limit` matches among a person's rows in an order, with their sort keys.
+/// Returns the first `limit` matches among a person's rows in the order `order`, with their sort keys.
 pub(in crate::search) fn keyed(
     table: &ScopedTable,
     query: &Query,
@@ -91,7 +91,7 @@ pub(in crate::search) fn keyed(
     Ok(keyed)
 }
 
-/// Returns the label, for plans, of the page that is cut from a person's matches.
+/// Returns the text with which a plan shows the page of a person's matches, such as `, skip=0, take=10`.
 pub(in crate::search) fn page_label(query: &Query) -> String {
     if query.counts_only() {
         return ", count".to_owned();
@@ -104,7 +104,8 @@ pub(in crate::search) fn page_label(query: &Query) -> String {
     }
 }
 
-/// Returns the label, for plans, of the order of a person's matches. Empty for the order of the table.
+/// Returns the text with which a plan shows the order of a person's matches, such as `order=[-date, id], `. Empty if
+/// the matches have the order of the table.
 pub(in crate::search) fn order_label(query: &Query) -> String {
     let key = |key: &SortKey| {
         let sign = if key.descending { "-" } else { "" };
@@ -116,7 +117,7 @@ pub(in crate::search) fn order_label(query: &Query) -> String {
     }
 }
 
-/// Returns only those columns that order the matches, and the locators.
+/// Returns the rows with fewer columns: the columns that the sort keys read, the ids and the locators.
 fn placing(rows: &RecordBatch, query: &Query) -> Result<RecordBatch, SearchError> {
     let is_wanted =
         |column: &str| ["id", FILE, ROW].contains(&column) || query.sort.iter().any(|key| key.reads(column));

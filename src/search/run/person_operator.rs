@@ -31,7 +31,7 @@ pub(in crate::search) enum PersonOutput {
     Page,
     /// The number of matches.
     Count,
-    /// The first matches in an order, at most `limit`, with their sort keys.
+    /// The first `limit` matches in the order `order`, with their sort keys.
     First { order: Arc<Order>, limit: usize },
     /// The rows that match, with these leaves.
     Rows(LeafSet),
@@ -43,7 +43,8 @@ pub(in crate::search) enum PersonAnswer {
     Page(Found),
     Count(usize),
     First(Vec<Keyed>),
-    /// The columns of the requested leaves, and after them further columns.
+    /// The columns of the requested leaves come first. Behind them are the locators, and `id` and `last_updated` if
+    /// they were not requested.
     Rows(RecordBatch),
 }
 
@@ -129,7 +130,7 @@ impl PersonAnswer {
         }
     }
 
-    /// Returns the first matches in an order.
+    /// Returns the first matches in the requested order.
     pub(in crate::search) fn first(self) -> Result<Vec<Keyed>, SearchError> {
         match self {
             PersonAnswer::First(keyed) => Ok(keyed),
@@ -163,7 +164,7 @@ impl PersonAnswer {
     }
 }
 
-/// Searches one person's columns as a lookup.
+/// A search over one person's columns, as the lookup of a plan's operator.
 #[derive(Debug)]
 pub(in crate::search) struct OnPerson {
     label: String,
@@ -172,7 +173,8 @@ pub(in crate::search) struct OnPerson {
     pub(in crate::search) query: Query,
     pub(in crate::search) person: Person,
     pub(in crate::search) output: PersonOutput,
-    /// The answer of the last run. `None` in a plan that only yields rows.
+    /// The answer of the last run, which `take` returns. The outer `Option` is `None` in a plan whose caller reads only
+    /// the rows.
     answer: Option<Mutex<Option<PersonAnswer>>>,
 }
 
@@ -182,7 +184,8 @@ impl OnPerson {
             label: format!("{}{}", of_one_person(table, query), output.label(query)),
             schema: output.schema(table, query),
             table: table.clone(),
-            // The trace holds the plan. If the plan held the trace, too, neither would ever be freed.
+            // The query gets an empty trace. Its own trace holds the plan. If the plan held this trace, too, neither
+            // would ever be freed.
             query: query.clone().traced(&Trace::default()),
             person,
             output,
@@ -197,7 +200,7 @@ impl OnPerson {
     }
 }
 
-/// Returns the label, for plans, of one person's rows that meet a query's criteria.
+/// Returns the text with which a plan shows one person's rows that meet a query's criteria.
 pub(in crate::search) fn of_one_person(table: &ScopedTable, query: &Query) -> String {
     let conditions: Vec<&str> = query
         .criteria

@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Runs a search, and returns the plans that ran: for the page, a count, containers, canonicals and includes. Their
-    /// operators keep the state of this run.
+    /// operators still have the metrics of this run.
     pub async fn ran_plans(&self, request: &Request<'_>) -> Result<Vec<Arc<dyn ExecutionPlan>>, SearchError> {
         let trace = Trace::on(Form::Text);
         self.search_traced(request, trace.clone()).await?;

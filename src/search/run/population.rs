@@ -1,5 +1,5 @@
-//! Searches over many people, as DataFusion plans: a scan, the criteria as its filter, the order of the page, and
-//! locators.
+//! Searches over many people, as DataFusion plans. A plan scans the table with the criteria as the filter, sorts the
+//! rows in the order of the page, and yields their locators.
 //!
 //! The plan reads no resource texts. The resources of the page are fetched by their locators after the plan has run.
 
@@ -82,7 +82,7 @@ fn planner_of_page<'s>(sessions: &'s Sessions, query: &Query) -> &'s Planner {
     }
 }
 
-/// Returns the first `limit` matches in an order, with their sort keys.
+/// Returns the first `limit` matches in the order `order`, with their sort keys.
 pub(in crate::search) async fn keyed(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -176,8 +176,8 @@ pub(in crate::search) async fn rows(
     Ok(())
 }
 
-/// Returns a plan for the rows that meet a query's criteria, as the other side of a semi-join. The rows have the
-/// columns of `leaves`.
+/// Returns a plan for the rows that meet a query's criteria. The rows have the columns of `leaves`. A semi-join runs
+/// this plan first and takes its set of ids or references from the rows.
 pub(in crate::search) async fn side(
     sessions: &Sessions,
     table: &ScopedTable,
@@ -191,7 +191,7 @@ pub(in crate::search) async fn side(
     scan.columns_planned(sessions.parallel(), columns, None).await
 }
 
-/// Returns the leaves of the sort keys, and the id.
+/// Returns the leaves that the sort keys read, and `id`.
 fn sort_leaves(query: &Query) -> LeafSet {
     let keys = query
         .sort
@@ -204,12 +204,12 @@ fn sort_leaves(query: &Query) -> LeafSet {
 pub(in crate::search) struct Scan {
     provider: Arc<LakeProvider>,
     filters: Vec<Expr>,
-    /// The semi-joins that find the ids for the filters.
+    /// The semi-joins of the query. Each one finds the ids with which a dynamic filter compares the rows.
     joins: Vec<On>,
 }
 
 impl Scan {
-    /// Creates a scan that yields these leaves.
+    /// Creates a scan that yields these leaves, and the leaves that the criteria read.
     fn of(sessions: &Sessions, table: &ScopedTable, query: &Query, owners: Option<Vec<i64>>, leaves: &LeafSet) -> Scan {
         let predicates = predicate::of(query, sessions.pushes_down());
         Scan::filtered(
@@ -271,7 +271,8 @@ impl Scan {
     }
 
     /// Returns a plan for the locators of a page in the table's order. The plan is built without the planner, because
-    /// for a filter over a scan a planner has no choice, and planning would take longer than finding most pages.
+    /// it always has the same form: a scan with filters, and a limit. Planning would take longer than finding most
+    /// pages.
     async fn in_order(&self, planner: &Planner, query: &Query) -> Result<Arc<dyn ExecutionPlan>, SearchError> {
         let backwards = query.is_backwards();
         let page = Limit {
@@ -348,7 +349,8 @@ fn request(sessions: &Sessions, query: &Query, owners: Option<Vec<i64>>, leaves:
         order: query
             .sort
             .first()
-            // The plan of a backwards page sorts in reverse. The scan does not support this order, so it gets none.
+            // The plan of a backwards page sorts in reverse. The scan cannot read in this order, so it is not told an
+            // order.
             .filter(|_| sessions.pushes_down() && !query.is_backwards())
             .and_then(key_function::order),
         ..ScanRequest::default()

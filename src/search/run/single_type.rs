@@ -42,11 +42,11 @@ pub struct Request<'a> {
     pub compartment: Option<&'a str>,
     /// The parameters as the client sent them.
     pub parameters: &'a [RawParameter],
-    /// How unknown parameters are handled.
+    /// Whether unknown parameters are ignored or are an error.
     pub handling: Handling,
-    /// The time, in microseconds since 1970.
+    /// The time of the request, in microseconds since 1970.
     pub now: i64,
-    /// The server's base, `{base}/fhir/`, with the slash.
+    /// The address of the server's FHIR API, which ends with `/fhir/`.
     pub base: &'a str,
 }
 
@@ -60,8 +60,8 @@ pub(in crate::search) struct Opened {
 }
 
 impl Engine {
-    /// Runs a search and returns its page as a Bundle. If rows of the search were erased while it ran, it runs once
-    /// more.
+    /// Runs a search and returns its page as a Bundle. If the search fails, and an erasure during the search may be the
+    /// reason, runs it a second time.
     pub async fn search(&self, request: &Request<'_>) -> Result<Bytes, SearchError> {
         let erasures = self.lake().snapshot().erasures();
         match self.search_traced(request, Trace::default()).await {
@@ -158,8 +158,8 @@ impl Engine {
         })
     }
 
-    /// Returns a page with the includes of its matches. The page has fewer matches if their includes would exceed the
-    /// limits.
+    /// Returns a page with the includes of its matches. If the includes exceed the limits, leaves out half of the
+    /// matches, until the includes fit or one match is left.
     pub(in crate::search) async fn complete(
         &self,
         table: &ScopedTable,
@@ -169,8 +169,9 @@ impl Engine {
     ) -> Result<Bytes, SearchError> {
         let skip = answer.query.included;
         if skip > 0 {
-            // This page continues the includes of one match, which an earlier page had. So keep only this match, whose
-            // references are followed. Any other matches come on a later page.
+            // An earlier page has shown the first match, but not all of its includes. This page shows further includes
+            // of that match. So keep only this match, because its references are needed. The other matches come on a
+            // later page.
             answer.more |= matches.len() > 1;
             matches.truncate(1);
         }
@@ -211,7 +212,8 @@ impl Engine {
         }
     }
 
-    /// Returns the people whose rows a query can match. Without pushdown, the query counts as one over all people.
+    /// Returns the people whose rows a query can match. Without pushdown, the query is treated as a query over all
+    /// people.
     pub(in crate::search) fn bound(&self, query: &Query, table: &ScopedTable) -> Bound {
         if self.sessions().pushes_down() {
             binding::of(query.type_id, &query.criteria, table, self.lake())

@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use super::super::SearchError;
 use crate::plan::{Planner, PushDownTopK};
 
-/// Returns a plan for at most `take` rows in this order, without the first `skip`.
+/// Returns a plan that sorts the rows by `keys`, skips the first `skip` rows and yields the next `take` rows.
 pub(in crate::search) fn page(
     planner: &Planner,
     rows: Arc<dyn ExecutionPlan>,

@@ -1,8 +1,8 @@
 //! Searches over several types at once: `GET /fhir?_type=A,B` (R4 search, 3.1.1.2), or a Patient's whole compartment:
 //! `GET /fhir/Patient/ID/*`.
 //!
-//! Decides which types are searched, and which parameters apply: those that all of the types know. `parts` puts the
-//! matches of the types on one page.
+//! Decides which types are searched, and which parameters apply. Usually these are the parameters that all of the types
+//! know. `parts` puts the matches of the types on one page.
 
 use std::sync::Arc;
 
@@ -33,17 +33,17 @@ pub struct SystemRequest<'a> {
     pub compartment: Option<&'a str>,
     /// The parameters as the client sent them, including `_type`.
     pub parameters: &'a [RawParameter],
-    /// How unknown parameters are handled.
+    /// Whether unknown parameters are ignored or are an error.
     pub handling: Handling,
-    /// The time, in microseconds since 1970.
+    /// The time of the request, in microseconds since 1970.
     pub now: i64,
-    /// The server's base, `{base}/fhir/`, with the slash.
+    /// The address of the server's FHIR API, which ends with `/fhir/`.
     pub base: &'a str,
 }
 
 impl Engine {
     /// Runs a search over the types that `_type` names, or over all types without `_type`, and returns its page as a
-    /// Bundle. If rows of the search were erased while it ran, it runs once more.
+    /// Bundle. If the search fails, and an erasure during the search may be the reason, runs it a second time.
     pub async fn search_system(&self, request: &SystemRequest<'_>) -> Result<Bytes, SearchError> {
         let erasures = self.lake().snapshot().erasures();
         match self.search_system_traced(request, Trace::default()).await {
@@ -85,7 +85,8 @@ impl Engine {
         let looks_inside = parameters
             .iter()
             .any(|parameter| parameter.name == "_contained" && parameter.value != "false");
-        // One resolver is used for all types, because it counts the tables that the conditions of all types read.
+        // Use one resolver for all types. It counts the tables that the conditions of all types read, and refuses a
+        // search that reads too many.
         let resolver = resolver().among_others();
         let (mut understood, mut includes) = (Vec::new(), Vec::new());
         for type_id in types {
@@ -119,7 +120,8 @@ impl Engine {
             return Err(SearchError::Unanswered);
         };
         trace.lap("resolve", None);
-        // Sorted types are merged from the beginning, so the page has no position.
+        // With `_sort`, the matches of all types are merged from the first match on. So the page begins at an offset
+        // and not at the position of a match.
         if lead.sort.is_empty() {
             course.place(&mut lead)?;
         } else {

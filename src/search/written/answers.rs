@@ -1,7 +1,8 @@
 //! Writes and reads the answers to a criterion's conditions on other resources. After a criterion is resolved from its
 //! text, its conditions have no answers. The writer compares this criterion (`open`) with the same criterion after its
 //! conditions were answered (`settled`), condition by condition, and collects the answers. The reader gets a criterion
-//! that was resolved from the same text. It visits the conditions in the same order and puts the answers in.
+//! that was resolved from the same text. It visits the conditions in the same order and replaces each condition by its
+//! answer.
 
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -89,13 +90,15 @@ fn answer_of(join: &Join, answer: &Condition, filters: &DynamicFilters) -> Resul
     })
 }
 
-/// Returns the criterion for contained resources of a type.
+/// Returns the condition of a chain on the type `type_id`, as a criterion for contained resources. `asked` has the
+/// chain's condition on each type.
 fn of_inner(asked: &[(TypeId, Criterion)], type_id: TypeId) -> Option<Criterion> {
     let (_, criterion) = asked.iter().find(|(asked, _)| *asked == type_id)?;
     contained::criteria(std::slice::from_ref(criterion)).pop()
 }
 
-/// Puts answers back, in the order in which they were collected.
+/// Reads a criterion: replaces its conditions on other resources by `answers`, in the order in which `write` collected
+/// them.
 pub(super) struct Reader<'a> {
     pub(super) engine: &'a Engine,
     pub(super) filters: &'a DynamicFilters,
@@ -163,7 +166,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the parameter whose values are compared with the ids.
+/// Returns the parameter whose values are compared with the ids that answer the condition.
 fn compared(join: &Join) -> &Arc<Compiled> {
     match join {
         Join::Chain { compiled, .. } | Join::Hierarchy { compiled, .. } => compiled,

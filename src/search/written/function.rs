@@ -52,8 +52,8 @@ impl Engine {
     }
 }
 
-/// Returns the order of a scan below a sort by a search's key. `reaches` are the leaves with the numbers that order a
-/// row.
+/// Returns the order that a scan gets if the sort above it sorts by a search's sort key. `reaches` names the leaves
+/// that have the number by which a row is sorted.
 pub fn order(descending: bool, reaches: Vec<Reach>) -> Order {
     Order {
         descending,

@@ -18,13 +18,14 @@ use crate::fhir::{TypeId, facts};
 const PARAMETER: &str = "a search parameter";
 const OF_ANOTHER: &str = "a condition made of another";
 
-/// A search parameter, compiled for a type and a use of its values.
+/// A search parameter, compiled for a type and for a `Reading` of its values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Named {
     resource: String,
     code: String,
     reading: Reading,
-    /// The parameter's expression. The reader compares it, because another parameter may have the same name.
+    /// The parameter's expression. The reader compares it with the expression of its own parameter, because a different
+    /// parameter may have the same name there.
     expression: String,
 }
 
@@ -163,7 +164,7 @@ mod tests {
         assert!(matches!(strange.read(), Err(WrittenError::Form(_))));
     }
 
-    /// A set replaces many URIs. It is written in the same form as a few URIs.
+    /// `gather_values` replaces many URIs by one set. The set is written in the same form as single URIs.
     #[test]
     fn uris_are_read_as_they_were_written() {
         for count in [1, 4, 5, 64, 65, 200] {

@@ -48,7 +48,7 @@ enum WrittenLookup {
     Entries {
         list: String,
     },
-    /// Ids, each with the owner of the row if it is known.
+    /// The ids of the rows. Each id has the owner of its row, if the owner is known.
     ById(Vec<(String, Option<i64>)>),
 }
 
@@ -80,7 +80,8 @@ enum WrittenPerson {
 }
 
 impl Engine {
-    /// Writes a function that takes ids from rows, if a search has made it. Returns `None` for any other function.
+    /// Writes a function that takes ids from rows for a semi-join of a search (`Own` or `Referred`). Returns `None` for
+    /// any other function.
     pub fn write_take(&self, take: &dyn Take) -> Result<Option<Value>, WrittenError> {
         let any = take as &dyn Any;
         let written = if let Some(own) = any.downcast_ref::<Own>() {

@@ -1,5 +1,5 @@
-//! The kinds of conditions on one value of a parameter. A condition is adapted to the code system and the type of the
-//! compared elements.
+//! The kinds of conditions on one value of a parameter. Some conditions are adapted to the code system or to the target
+//! type of the compared elements.
 
 use std::sync::Arc;
 
@@ -29,23 +29,24 @@ pub(in crate::search) enum Matcher {
     OfType(TypedIdentifier),
     /// `:in`, `:not-in`, `:below` and `:above` of a token.
     Codes(CodesValue),
-    /// The text begins with this. Case, combining marks, punctuation and blanks are ignored.
+    /// A text begins with this string. Case, combining marks, punctuation and surplus blanks are ignored.
     Begins(String),
-    /// The text, or a word in it, begins with this, compared like `Begins`. So a family name is found by each of its
-    /// parts.
+    /// A text, or a word in it, begins with this string. They are compared as for `Begins`. So a search finds a family
+    /// name by each of its parts.
     BeginsPart(String),
-    /// The text contains this, compared like `Begins`.
+    /// A text contains this string. They are compared as for `Begins`.
     Contains(String),
-    /// The folded text equals this.
+    /// A folded text equals this string, which is folded, too (`eq` of `_filter`).
     Same(String),
-    /// The folded text ends with this.
+    /// A folded text ends with this string, which is folded, too (`ew` of `_filter`).
     Ends(String),
-    /// The text equals this, character by character.
+    /// A text equals this string, character by character (`:exact`).
     Exact(String),
-    /// The folded text is greater or less than this, as the prefix requires.
+    /// A folded text is greater or less than this folded string, as the prefix requires (`gt`, `lt`, `ge` and `le` of
+    /// `_filter`).
     Ordered(Prefix, String),
     Date(DateValue),
-    /// The interval of a value contains all of this interval.
+    /// The interval of a value contains all of this interval (`co` of `_filter`).
     Encloses(Interval<i64>),
     Number(NumberValue),
     /// The written digits of a value stand for a range that contains this number (`co` of `_filter`).
@@ -54,7 +55,7 @@ pub(in crate::search) enum Matcher {
     Reference(ReferenceValue),
     /// A reference to a resource of any type. The resource's id must be in the set.
     PointsTo(Arc<IdSet>),
-    /// A reference to one of many resources of one type.
+    /// A reference to a resource of one type. The resource's id must be in the set.
     RefersTo(Arc<Targets>),
     /// A canonical that leads to a resource whose URL is in the set.
     Canonicals(Arc<Canonicals>),
@@ -63,7 +64,7 @@ pub(in crate::search) enum Matcher {
     Uri(String),
     /// `:below` and `:above` of a URI.
     UriTree(UriTree),
-    /// `near`.
+    /// `near` on Location.
     Near(NearValue),
     /// `:below` of a media type: this type, with any parameters.
     MediaType(String),
@@ -78,7 +79,7 @@ pub(in crate::search) enum Matcher {
     Nothing,
 }
 
-/// Many resources of one type, as the targets of references.
+/// The targets of references: resources of one type with these ids.
 #[derive(Debug)]
 pub(in crate::search) struct Targets {
     pub(in crate::search) type_id: TypeId,
@@ -100,7 +101,7 @@ impl Matcher {
         }
     }
 
-    /// Makes a canonical without a version match any version.
+    /// Makes a URI without a version match canonicals with this URL and any version.
     pub(in crate::search) fn any_version(&mut self) {
         if let Matcher::Uri(url) = self
             && !url.contains('|')
@@ -112,7 +113,7 @@ impl Matcher {
         }
     }
 
-    /// Returns the code of a token if it is neither `true` nor `false`.
+    /// Returns the code of a token if the code is neither `true` nor `false`. Returns `None` for any other matcher.
     pub(in crate::search) fn not_boolean(&self) -> Option<&str> {
         match self {
             Matcher::Token(TokenValue { code: Some(code), .. }) => {
@@ -122,8 +123,8 @@ impl Matcher {
         }
     }
 
-    /// Adapts the condition to references that can have only one target type. A value without a type then means this
-    /// type.
+    /// Adapts the condition to references that can only lead to resources of type `target`. An id without a type then
+    /// means a resource of this type.
     pub(in crate::search) fn aim(&mut self, target: TypeId) {
         match self {
             Matcher::Reference(ReferenceValue::Relative {

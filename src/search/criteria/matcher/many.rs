@@ -18,11 +18,11 @@ use crate::search::parameters::values::{
 /// set, which counts as one alternative.
 pub(in crate::search) const MAX_ALTERNATIVES: usize = 64;
 
-/// With fewer alternatives, ids are compared separately.
+/// With fewer alternatives than this, ids and references are compared one by one.
 const FEW: usize = 4;
 
 /// Replaces ids and relative references by sets: one set of ids, and one set of references for each target type.
-/// Returns the matchers unchanged if there are only a few.
+/// Returns the matchers unchanged if there are fewer than `FEW`.
 pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     if matchers.len() < FEW {
         return matchers;
@@ -59,8 +59,8 @@ pub(in crate::search) fn gather(matchers: Vec<Matcher>) -> Vec<Matcher> {
     others
 }
 
-/// Replaces the tokens by one set if there are more than `few`. Up to [`MAX_ALTERNATIVES`] separate tokens can be
-/// decided by the scan on dictionary codes.
+/// Replaces the tokens by one set if there are more than `few`. The scan can decide up to [`MAX_ALTERNATIVES`] separate
+/// tokens on dictionary codes, but not a set of tokens.
 pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) {
     let is_token = |matcher: &Matcher| matches!(matcher, Matcher::Token(_));
     if matchers.iter().filter(|matcher| is_token(matcher)).count() <= few {
@@ -78,7 +78,7 @@ pub(in crate::search) fn gather_tokens(matchers: &mut Vec<Matcher>, few: usize) 
     *matchers = others;
 }
 
-/// With fewer values of a kind, each is compared separately, because that needs no preparation.
+/// With fewer values of a kind than this, each value is compared separately, because that needs no preparation.
 const FEW_VALUES: usize = 5;
 
 /// The maximum length of a `:below` or `:above` URI in a set. Longer ones are compared separately.
@@ -104,7 +104,7 @@ pub(in crate::search) enum Many {
     Codes(Vec<CodesValue>),
 }
 
-/// The kinds of values that are replaced by a set.
+/// The kinds of matchers that one set can replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Label,
@@ -141,8 +141,8 @@ pub(in crate::search) fn gather_values(matchers: &mut Vec<Matcher>) {
         }
     }
     for (kind, all) in kinds {
-        // The scan decides a limited number of URIs and exact texts on dictionary codes, so they stay separate up to
-        // this number.
+        // The scan can decide up to `MAX_ALTERNATIVES` URIs or exact texts on dictionary codes, but not a set. So a set
+        // replaces them only if there are more.
         let scanned = all
             .iter()
             .all(|matcher| matches!(matcher, Matcher::Uri(_) | Matcher::Exact(_)));
@@ -179,7 +179,7 @@ impl Kind {
     }
 }
 
-/// Returns the values of all matchers of one kind.
+/// Returns the values of those matchers that are of the variant `$kind`.
 macro_rules! each {
     ($matchers:expr, $kind:ident) => {
         $matchers.iter().filter_map(|matcher| match matcher {

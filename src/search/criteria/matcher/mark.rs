@@ -1,4 +1,5 @@
-//! Compares a matcher with the items of the rows. Each kind of matcher has a file that does the comparison.
+//! Compares a matcher with the items of the rows. The other files of this folder do the comparison, one for each kind
+//! of value.
 
 use super::items::mark_items;
 use super::kind::Matcher;

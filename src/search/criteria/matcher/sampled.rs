@@ -73,7 +73,8 @@ impl Samples {
     }
 }
 
-/// The minimum and the maximum number in `data`, times 10^18. `None` means that there is no bound.
+/// The minimum and the maximum number in `data`, times 10^18. `None` means that there is no bound: `data` has `L` (no
+/// minimum) or `U` (no maximum).
 #[derive(Debug, PartialEq, Eq)]
 struct Raw {
     low: Option<i128>,
@@ -114,7 +115,8 @@ impl Raw {
     }
 }
 
-/// Computes a value from a number in `data`. All numbers are times 10^18. Further digits are cut off.
+/// Computes a value from the number `raw` in `data`. All numbers are times 10^18. Digits after the 18th decimal place
+/// are cut off.
 fn corrected(raw: i128, factor: i128, origin: i128) -> Option<i128> {
     let product = i256::from_i128(raw).checked_mul(i256::from_i128(factor))?;
     product

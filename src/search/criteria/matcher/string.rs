@@ -37,8 +37,8 @@ pub(super) fn mark(part: &Typed, rows: &mut [bool], hit: &dyn Fn(&str) -> bool) 
     }
 }
 
-/// Sets `rows[row]` for each row with a string for which `begins` returns `true`. Each part of a family name also
-/// counts as a string.
+/// Sets `rows[row]` for each row with a string for which `begins` returns `true`. For a family name of several words,
+/// each word also counts as a string.
 pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&str) -> bool) {
     mark(part, rows, begins);
     if type_name(part) == "HumanName" {
@@ -51,7 +51,8 @@ pub(super) fn mark_beginning(part: &Typed, rows: &mut [bool], begins: &dyn Fn(&s
     }
 }
 
-/// Whether `candidate` begins with `plain`. Case, combining marks, punctuation and blanks are ignored.
+/// Whether `candidate` begins with `plain`, a string that `values::plain` has normalized. Case, combining marks,
+/// punctuation and surplus blanks in `candidate` are ignored.
 pub(super) fn begins(candidate: &str, plain: &str) -> bool {
     if candidate.is_ascii() {
         let bytes = candidate.as_bytes();

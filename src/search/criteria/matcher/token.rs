@@ -52,7 +52,8 @@ pub(super) fn mark(value: &TokenValue, part: &Typed, rows: &mut [bool]) {
     }
 }
 
-/// Sets `rows[row]` for each row with one of many tokens. Each item is looked up once.
+/// Sets `rows[row]` for each row with one of many tokens. Each item is looked up in the set, instead of compared with
+/// each token.
 pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
     match type_name(part) {
         "CodeableConcept" => {
@@ -98,7 +99,7 @@ struct BySystem {
 }
 
 impl TokenIndex {
-    /// Returns the number of a token. A new token gets the number `next`.
+    /// Adds a token and returns its number: `next`, or the earlier number if the index already has the token.
     pub(in crate::search) fn insert(&mut self, token: &TokenValue, next: usize) -> usize {
         let system = token.system.as_deref();
         match (&token.code, system) {
@@ -114,7 +115,7 @@ impl TokenIndex {
         }
     }
 
-    /// Calls `found` with the row of each item that has one of the tokens, and the number of the token.
+    /// Calls `found` for each item that has one of the tokens, with the item's row and the token's number.
     pub(in crate::search) fn each(&self, part: &Typed, mut found: impl FnMut(usize, usize)) {
         let mut pair = |pairs: &Pairs, row: usize, item: usize| {
             let system = only_text(&pairs.systems, item).unwrap_or_default();
@@ -146,8 +147,8 @@ impl TokenIndex {
                     part.offsets.range(row).for_each(|item| pair(&pairs, row, item));
                 }
             }
-            // An item that has only a code matches tokens of any system. A boolean, however, does not match tokens of
-            // other systems than its own.
+            // The item is a plain code or a boolean. A plain code has no system, so it matches tokens of any system. A
+            // boolean matches only tokens without a system or with the system of booleans.
             name => {
                 let is_boolean = matches!(name, "boolean" | "Boolean");
                 for row in rows {
@@ -216,7 +217,8 @@ pub(super) fn mark_typed(value: &TypedIdentifier, part: &Typed, rows: &mut [bool
     );
 }
 
-/// Sets `rows[row]` for each row with one of many identifiers (`:of-type`). Each identifier is looked up once.
+/// Sets `rows[row]` for each row with one of many identifiers (`:of-type`). Each identifier is looked up in the set,
+/// instead of compared with each one.
 pub(super) fn mark_any_typed(set: &TypedSet, part: &Typed, rows: &mut [bool]) {
     let of_value = |text: &str| set.types(text);
     mark_identifiers(
@@ -254,7 +256,8 @@ fn mark_identifiers<'t, T>(
     });
 }
 
-/// The systems and codes of items. An item has at most one system and at most one code.
+/// The systems and codes of items. An item has at most one system and at most one code. The code of an Identifier or a
+/// ContactPoint is its `value`.
 pub(super) struct Pairs {
     pub(super) systems: Collection,
     pub(super) codes: Collection,

@@ -9,13 +9,14 @@ use crate::fhir::temporal::Temporal;
 pub(crate) struct DateValue {
     /// The prefix.
     pub prefix: Prefix,
-    /// The interval of the date, in microseconds UTC. It is wider for [`Prefix::Ap`].
+    /// The interval of the date, in microseconds since 1970 (UTC). For [`Prefix::Ap`], it is already widened.
     pub interval: Interval<i64>,
 }
 
 impl DateValue {
-    /// Parses one alternative of a date parameter. For `ap`, the interval is widened at both ends by a tenth of its
-    /// distance from `now_us`. A blank before a time zone counts as a plus sign, because clients forget to encode it.
+    /// Parses one alternative of a date parameter. For `ap`, the interval is widened at both ends by a tenth of the
+    /// time between its start and `now_us`. A blank before a time zone counts as a plus sign, because clients forget to
+    /// encode it.
     pub(crate) fn parse(text: &str, now_us: i64) -> Option<DateValue> {
         let (prefix, text) = Prefix::split(text);
         // An hour without minutes is not allowed (R4 search, 3.1.1.4.7).
@@ -48,15 +49,15 @@ impl DateValue {
     }
 }
 
-/// A set of many dates with their prefixes. One of them must match. Each value of a resource is compared with all of
-/// them at once.
+/// A set of many dates with their prefixes. A value of a resource matches if it matches one of them. It is compared
+/// with all of them at once.
 #[derive(Clone, Debug)]
 pub(crate) struct DateSet {
     values: Vec<DateValue>,
     equal: Spans<i64>,
     approximate: Spans<i64>,
-    /// For `ne`: the latest start and the earliest end of the intervals. A value that exceeds these bounds is not
-    /// inside all of the intervals.
+    /// For `ne`: the latest start and the earliest end of the intervals. A value that starts before this start or ends
+    /// after this end is not inside all of the intervals, so it matches.
     unequal: Option<(i64, i64)>,
     /// For `gt` and `ge`: the earliest end of the intervals. A value that ends after it matches.
     ends_behind: Option<i64>,

@@ -22,8 +22,9 @@ impl<T: Ord + Copy> Interval<T> {
         other.start < self.end && self.start < other.end
     }
 
-    /// Whether the interval of a resource's value, `target`, matches this interval, the value of the search, with this
-    /// prefix. For [`Prefix::Ap`], the caller must have widened this interval.
+    /// Whether a resource's value matches the value of a search. `self` is the interval of the search's value, `prefix`
+    /// is its prefix, and `target` is the interval of the resource's value. For [`Prefix::Ap`], the caller must have
+    /// widened `self`.
     pub(crate) fn matches(self, prefix: Prefix, target: Interval<T>) -> bool {
         match prefix {
             Prefix::Eq => self.contains(target),

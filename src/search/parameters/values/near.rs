@@ -2,7 +2,7 @@
 
 use super::escape;
 
-/// The maximum distance in metres if the value states none.
+/// The maximum distance in metres for a value of `near` without a distance.
 const USUAL_DISTANCE: f64 = 50_000.0;
 /// The mean radius of the Earth, in metres.
 const EARTH: f64 = 6_371_008.8;

@@ -17,7 +17,7 @@ pub(crate) struct NumberValue {
     pub(super) range_scaled: (i128, i128),
 }
 
-/// One number of a search, or many numbers. One of them must match.
+/// The value of a search: one number, or a set of numbers of which at least one must match.
 pub(crate) trait Numbers {
     /// Whether a quantity matches. With a comparator, the quantity stands for all numbers above or below its own
     /// number.
@@ -27,7 +27,7 @@ pub(crate) trait Numbers {
     fn matches_extent(&self, extent: Extent<'_>) -> bool;
 }
 
-/// A number in a resource: times 10^18, and as written.
+/// A number in a resource, in two forms: times 10^18, and as written. At least one of them exists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored<'a> {
     /// The number times 10^18. `None` if that is not an integer of at most 38 digits.
@@ -45,7 +45,8 @@ impl Stored<'_> {
     }
 }
 
-/// The range of numbers for which a resource's value stands. `None` means that there is no bound.
+/// The range of numbers for which a resource's value stands, such as a Range or a quantity with a comparator. A bound
+/// of `None` means that there is no bound.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent<'a> {
     /// The lower bound.
@@ -90,9 +91,9 @@ impl NumberValue {
         })
     }
 
-    /// Returns the lowest and the highest number, times 10^18, that match this value. `None` inside means that there is
-    /// no bound. Returns `None` if the matching numbers are no range (`ne`), or if a bound times 10^18 is not an
-    /// integer of at most 38 digits.
+    /// Returns the lowest and the highest number that match this value, both times 10^18. An inner `None` means that
+    /// there is no bound on this side. Returns `None` for `ne`, because the matching numbers are no range. Also returns
+    /// `None` if a bound is this value, and its number times 10^18 is not an integer of at most 38 digits.
     pub(in crate::search) fn bounds(&self) -> Option<(Option<i128>, Option<i128>)> {
         Some(match self.prefix {
             Prefix::Eq | Prefix::Ap => (Some(self.range_scaled.0), Some(self.range_scaled.1 - 1)),
@@ -112,8 +113,8 @@ impl NumberValue {
         }
     }
 
-    /// Whether this value is in the range that the number's written digits stand for. If the number is an integer, it
-    /// must equal this value.
+    /// Whether this value is in the range that the number's written digits stand for. If the number has no text,
+    /// because it is an integer, it must equal this value.
     pub(crate) fn is_within(&self, number: Stored<'_>) -> bool {
         match number.text.map(Decimal::parse) {
             Some(Ok(written)) => {
@@ -123,7 +124,7 @@ impl NumberValue {
         }
     }
 
-    /// Whether the number is in the range that this value accepts.
+    /// Whether the number is in `range`, the numbers that `eq` or `ap` accepts.
     fn admits(&self, number: Stored<'_>) -> bool {
         match (number.scaled, number.text) {
             (Some(scaled), _) => scaled >= self.range_scaled.0 && scaled < self.range_scaled.1,
@@ -140,7 +141,7 @@ impl NumberValue {
         let value = Decimal::parse(&self.text).ok()?;
         match (number.text, number.scaled) {
             (Some(text), _) => Some(Decimal::parse(text).ok()?.cmp(&value)),
-            // Only decimals are stored without their text, and a decimal(38,18) has at most 18 decimal places.
+            // The number has no text. `scaled` is the number times 10^18, so this text is the same number.
             (None, Some(scaled)) => Some(Decimal::parse(&format!("{scaled}e-18")).ok()?.cmp(&value)),
             (None, None) => None,
         }
@@ -184,7 +185,8 @@ impl Numbers for NumberValue {
             Prefix::Le if !strict => low_is(&[Less, Equal]),
             Prefix::Gt | Prefix::Ge => high_is(&[Greater]),
             Prefix::Lt | Prefix::Le => low_is(&[Less]),
-            // If the excluded bound equals the value, all numbers beyond the bound are beyond the value, too.
+            // The bounds of the range are not in the range (`strict`). So if a bound equals the value, all numbers of
+            // the range are still greater (`sa`) or less (`eb`) than the value.
             Prefix::Sa if strict => low.is_some() && low_is(&[Greater, Equal]),
             Prefix::Eb if strict => high.is_some() && high_is(&[Less, Equal]),
             Prefix::Sa => low.is_some() && low_is(&[Greater]),

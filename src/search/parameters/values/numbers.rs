@@ -15,10 +15,10 @@ pub(crate) struct NumberSet {
     equal: Spans<i128>,
     approximate: Spans<i128>,
     /// For `ne`: the maximum lower bound and the minimum upper bound of the ranges. A number outside these bounds is
-    /// outside at least one range.
+    /// outside at least one range, so it matches.
     unequal: Option<(i128, i128)>,
-    /// For each prefix, the weakest bound: the minimum for prefixes that mean "above", the maximum for those that mean
-    /// "below".
+    /// For `gt`, the minimum of the numbers. The next fields have the minimum for `ge` and `sa`, and the maximum for
+    /// `lt`, `le` and `eb`. A number in a resource that matches any number of a prefix also matches this bound.
     greater: Option<i128>,
     greater_or_equal: Option<i128>,
     lies_above: Option<i128>,
@@ -57,7 +57,7 @@ impl NumberSet {
     }
 
     /// Whether the range from `low` to `high`, times 10^18, matches one of the values. Ignores values with the prefix
-    /// `ap`, and the values in `beyond`. `None` means that there is no bound.
+    /// `ap`, and the values in `beyond`. The caller compares these. `None` means that there is no bound.
     fn match_scaled(&self, low: Option<i128>, high: Option<i128>, strict: bool) -> bool {
         let is_above = |bound: Option<i128>, equal: bool| {
             bound.is_some_and(|bound| high.is_none_or(|high| high > bound || equal && high == bound))
@@ -124,8 +124,8 @@ pub(crate) struct Unit<'a> {
 }
 
 impl Unit<'_> {
-    /// Whether this unit is the requested one. With a requested system, system and code are compared. Without one, the
-    /// requested code may be the code or the printed unit.
+    /// Whether this unit is the requested one. If `system` is given, system and code are compared. If not, `code` may
+    /// be the code or the printed unit.
     fn is(&self, system: Option<&str>, code: Option<&str>) -> bool {
         match (system, code) {
             (None, None) => true,
@@ -140,9 +140,9 @@ pub(crate) trait Quantities {
     /// The numbers of the quantities.
     type Number: Numbers;
 
-    /// Whether `hit` returns `true` for the number of a quantity whose unit fits. In a set, `hit` gets all numbers of
-    /// one unit together. `units` returns the unit of the resource's value, or the units of both bounds of its range.
-    /// All of these units must fit.
+    /// Whether a wanted quantity matches a value of a resource: its unit fits, and `hit` returns `true` for its number.
+    /// In a set, `hit` gets all numbers of one unit together. `units` returns the unit of the resource's value or, for
+    /// a range, the units of both bounds. All of these units must fit.
     fn any<'u>(&self, units: impl Fn() -> [Option<Unit<'u>>; 2], hit: impl Fn(&Self::Number) -> bool) -> bool;
 }
 
@@ -158,13 +158,14 @@ impl Quantities for QuantityValue {
 /// A set of many quantities with their prefixes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QuantitySet {
-    /// The numbers without a unit.
+    /// The numbers of those quantities that have no unit. They match values with any unit.
     of_any: Option<NumberSet>,
     /// The numbers with a unit, grouped by the unit.
     by_unit: ByUnit<NumberSet>,
 }
 
-/// Numbers by their requested unit. The key combines system and code.
+/// Numbers by their requested unit. The key combines system and code. The value has the system, the code and the
+/// numbers.
 type ByUnit<T> = FxHashMap<String, (Option<String>, Option<String>, T)>;
 
 impl QuantitySet {

@@ -19,8 +19,9 @@ pub(crate) enum ReferenceValue {
 }
 
 impl ReferenceValue {
-    /// Parses one alternative. `type_id` is the type in a modifier such as `:Patient`. `base` is the server's base,
-    /// `{base}/fhir/`.
+    /// Parses one alternative. `type_id` is the type in a modifier such as `:Patient`. `base` is the address of the
+    /// server's FHIR API, which ends with `/fhir/`. Returns `None` if the text is empty, or if it names another type
+    /// than the modifier.
     pub(crate) fn parse(text: &str, type_id: Option<TypeId>, base: &str) -> Option<ReferenceValue> {
         let text = escape::unescape(text);
         let text = text.strip_prefix(base).map(str::to_owned).unwrap_or(text);
@@ -51,10 +52,11 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether the value matches a canonical or a URI.
+    /// Whether the value matches `text`, which is a canonical or a URI.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         match self {
-            // A canonical may be a relative URL, too. Its version is then ignored.
+            // A canonical may be a relative URL such as `Questionnaire/1|2`. Type and id are compared, and its version
+            // is ignored.
             ReferenceValue::Relative { type_id, id } => {
                 let found = Canonical::parse(text);
                 match Target::parse(found.url) {

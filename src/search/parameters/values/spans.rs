@@ -25,8 +25,8 @@ impl<T: Ord + Copy> Spans<T> {
         spans
     }
 
-    /// Returns the maximum end among the intervals that start at or before `start`. With `sooner`, intervals that start
-    /// at `start` do not count. Returns `None` if there are no such intervals.
+    /// Returns the maximum end of the intervals that start at or before `start`. With `sooner`, only intervals that
+    /// start before `start` count. Returns `None` if there are no such intervals.
     fn end_of_those_from(&self, start: T, sooner: bool) -> Option<T> {
         let started = |other: &T| if sooner { *other < start } else { *other <= start };
         let count = self.starts.partition_point(started);

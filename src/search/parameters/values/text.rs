@@ -53,12 +53,14 @@ pub(crate) fn plain(text: &str) -> String {
     }
 }
 
-/// Whether a folded text begins with `plain`, a result of [`plain`]. Punctuation and blanks are ignored.
+/// Whether a folded text begins with `plain`, which the function [`plain`] has returned. Punctuation and surplus blanks
+/// in the text are ignored.
 pub(crate) fn begins(folded: &str, plain: &str) -> bool {
     folded.starts_with(plain) || has_noise(folded) && without_noise(folded).starts_with(plain)
 }
 
-/// Whether a folded text contains `plain`, a result of [`plain`]. Punctuation and blanks are ignored.
+/// Whether a folded text contains `plain`, which the function [`plain`] has returned. Punctuation and surplus blanks in
+/// the text are ignored.
 pub(crate) fn contains(folded: &str, plain: &str) -> bool {
     folded.contains(plain) || has_noise(folded) && without_noise(folded).contains(plain)
 }
@@ -88,8 +90,8 @@ pub(super) fn without_noise(folded: &str) -> String {
     out
 }
 
-/// Whether a character only separates words or letters. Signs with a meaning of their own (`+`, `%`, `<`) are not
-/// punctuation.
+/// Whether a character is punctuation, which only separates words or letters. Signs with a meaning of their own, such
+/// as `+`, `%` and `<`, are not punctuation.
 fn is_punctuation(c: char) -> bool {
     matches!(
         c,

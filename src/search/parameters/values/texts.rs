@@ -1,11 +1,11 @@
-//! Sets of many strings that are searched at the beginning of a text, or anywhere in it. Each text is read once for all
-//! of them.
+//! Sets of many strings that are searched at the beginning of a text, or anywhere in it. A text is compared with all
+//! strings of a set at once.
 
 use aho_corasick::AhoCorasick;
 
 use super::text::{has_noise, without_noise};
 
-/// Strings, normalized by `plain`, with which a text may begin.
+/// A set of strings that `plain` has normalized. A text matches if it begins with one of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Beginnings {
     /// The strings in order. No string begins with another one.
@@ -20,20 +20,20 @@ impl Beginnings {
         Beginnings { texts }
     }
 
-    /// Whether a folded text begins with one of the strings. Punctuation and blanks are ignored.
+    /// Whether a folded text begins with one of the strings. Punctuation and surplus blanks in the text are ignored.
     pub(crate) fn begin(&self, folded: &str) -> bool {
         self.begin_exactly(folded) || has_noise(folded) && self.begin_exactly(&without_noise(folded))
     }
 
-    /// Whether a text begins with one of the strings, character by character. If it does, this string is the last one
-    /// in order that is not greater than the text.
+    /// Whether a text begins with one of the strings, character by character. No string of the set begins with another
+    /// one. So only the last string that is not greater than the text can be its beginning.
     fn begin_exactly(&self, text: &str) -> bool {
         let count = self.texts.partition_point(|other| other.as_str() <= text);
         count > 0 && text.starts_with(&self.texts[count - 1])
     }
 }
 
-/// Strings, normalized by `plain`, that a text may contain.
+/// A set of strings that `plain` has normalized. A text matches if it contains one of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     texts: AhoCorasick,
@@ -46,7 +46,7 @@ impl Parts {
         Some(Parts { texts })
     }
 
-    /// Whether a folded text contains one of the strings. Punctuation and blanks are ignored.
+    /// Whether a folded text contains one of the strings. Punctuation and surplus blanks in the text are ignored.
     pub(crate) fn are_in(&self, folded: &str) -> bool {
         self.texts.is_match(folded) || has_noise(folded) && self.texts.is_match(&without_noise(folded))
     }

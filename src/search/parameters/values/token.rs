@@ -73,7 +73,8 @@ impl TokenSet {
         among(None) || among(Some(system.unwrap_or_default().into()))
     }
 
-    /// Whether a token of the set matches a code whose element has no system.
+    /// Whether a token of the set matches the code of an element that has no system. The systems of the tokens are
+    /// ignored.
     pub(crate) fn holds_code(&self, code: &str) -> bool {
         let code = fold_case(code);
         !self.systems.is_empty() || self.codes.values().any(|codes| codes.contains(&*code))
@@ -112,7 +113,7 @@ impl TypedIdentifier {
 /// A set of many identifiers with their types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TypedSet {
-    /// The requested types of identifiers with a value. The key is the folded value.
+    /// For each folded value of an identifier, the codings of which the identifier's type must have one.
     by_value: FxHashMap<String, TokenSet>,
 }
 

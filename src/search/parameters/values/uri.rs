@@ -1,6 +1,6 @@
 //! `:below` and `:above` of URIs (R4 search, 3.1.1.4.9).
 
-/// The URIs below a URI, or above it.
+/// A URI and the URIs below it, or a URI and the URIs above it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UriTree {
     uri: String,
@@ -8,12 +8,12 @@ pub(crate) struct UriTree {
 }
 
 impl UriTree {
-    /// Matches `uri` and the URIs below it, which begin with `uri`.
+    /// Matches `uri` and the URIs below it. These begin with `uri`.
     pub(crate) fn below(uri: String) -> UriTree {
         UriTree { uri, below: true }
     }
 
-    /// Matches `uri` and the URIs above it, with which `uri` begins.
+    /// Matches `uri` and the URIs above it. `uri` begins with each of these.
     pub(crate) fn above(uri: String) -> UriTree {
         UriTree { uri, below: false }
     }

@@ -23,7 +23,7 @@ pub(crate) struct UriSet {
 }
 
 impl UriSet {
-    /// Adds a URI that must be equal.
+    /// Adds a URI that a text must equal.
     pub(crate) fn insert(&mut self, uri: String) {
         self.exact.insert(uri);
     }
@@ -47,7 +47,7 @@ impl UriSet {
         }
     }
 
-    /// Adds a URI with the URIs below it, or above it.
+    /// Adds a URI together with the URIs below it or, if `tree` was made by `UriTree::above`, above it.
     pub(crate) fn insert_tree(&mut self, tree: UriTree) {
         let (uri, below) = tree.into_parts();
         if below {
@@ -59,8 +59,8 @@ impl UriSet {
         }
     }
 
-    /// Whether a URI matches one of the set. `is_version(version, from)` tells whether a version equals or extends
-    /// `from`.
+    /// Whether `candidate` matches one of the URIs in the set. `is_version(version, from)` tells whether a version
+    /// equals or extends `from`.
     pub(crate) fn hold(&self, candidate: &str, is_version: impl Fn(&str, &str) -> bool) -> bool {
         if self.exact.contains(candidate) || self.is_below(candidate) || self.is_above(candidate) {
             return true;
@@ -119,7 +119,7 @@ pub(crate) struct ReferenceSet {
 }
 
 impl ReferenceSet {
-    /// Adds a reference. Returns it if it is a relative one, which is not compared by its text.
+    /// Adds a reference. A relative reference is not compared by its text, so it is returned instead of added.
     pub(crate) fn insert(&mut self, value: ReferenceValue) -> Option<ReferenceValue> {
         let ReferenceValue::Text(text) = value else {
             return Some(value);

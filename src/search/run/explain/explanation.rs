@@ -1,6 +1,6 @@
 //! Explains an answer: its conditions with the leaves that they read, and the way in which the search ran. For each
-//! step, it states what the scans kept and skipped and why, the bytes read, the cache hits and the time. It is text for
-//! people, or JSON for programs.
+//! step, the explanation states what the scans kept and skipped and why, the bytes read, the cache hits and the time.
+//! An explanation is text for people, or JSON for programs.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Searches with an explanation: they give the same answer, with the trace of the search.
+//! Searches with an explanation. They give the same answer as other searches, and explain how the search ran.
 
 pub(in crate::search) mod explanation;
 pub(in crate::search) mod trace;
@@ -17,8 +17,8 @@ use super::system::SystemRequest;
 use crate::lake::scan::{Person, ScopedTable};
 
 impl Engine {
-    /// Runs a search like [`Engine::search`], and explains it. The page also has the explanation, in an entry of mode
-    /// `outcome`.
+    /// Runs a search like [`Engine::search`], and explains it. Returns the page and the explanation. The page has the
+    /// explanation, too, in an entry of mode `outcome`.
     pub async fn search_explained(
         &self,
         request: &Request<'_>,

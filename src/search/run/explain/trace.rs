@@ -1,5 +1,5 @@
-//! Traces a search: records its steps with their times and reads. A search without an explanation has an empty trace,
-//! which records nothing.
+//! Traces a search: records its steps, with the time of each step and with what it read. A search without an
+//! explanation has an empty trace, which records nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -54,7 +54,7 @@ impl Trace {
         self.0.is_some()
     }
 
-    /// Returns a table with the same rows. The trace records what is read from the returned table.
+    /// Returns the same table, but the trace records what is read from the returned one.
     pub(in crate::search) fn watched(&self, table: ScopedTable) -> ScopedTable {
         match &self.0 {
             Some(tracing) => table.watched(&tracing.watch),
@@ -93,20 +93,20 @@ impl Trace {
         }
     }
 
-    /// Adds the plans that answered conditions on other resources to the explanation. A search calls this if no other
-    /// plan shows them.
+    /// Adds the plans of these semi-joins to the explanation. A search calls this if none of its own plans shows them.
     pub(in crate::search) fn sides(&self, joins: &[On]) {
         let plans = joins.iter().flat_map(|on| &on.ids);
         plans.for_each(|plan| self.shown(plan.as_ref()));
     }
 
-    /// Creates a separate trace for the plans of one include. [`stage`](Self::stage) adds its records to this trace.
+    /// Creates a separate trace for the plans of one include. [`stage`](Self::stage) later adds these plans to `self`.
     pub(in crate::search) fn of_stage(&self) -> Trace {
         let form = self.0.as_deref().map(|tracing| tracing.form);
         form.map_or_else(Trace::default, Trace::on)
     }
 
-    /// Records an include that has run, with the plans in its own trace.
+    /// Records an include that has run. `ran` is the trace of the include, and `stage` returns the line that describes
+    /// it. The plans in `ran` are added to this trace.
     pub(in crate::search) fn stage(&self, ran: Trace, stage: impl FnOnce() -> String) {
         let Some(mut noted) = self.noted() else { return };
         let mut text = format!("{}\n", stage());
@@ -120,7 +120,7 @@ impl Trace {
         noted.plans.push(text);
     }
 
-    /// Records that a step has ended, with its number of rows.
+    /// Records that the current step has ended, with its name and number of rows. The next step begins now.
     pub(in crate::search) fn lap(&self, name: &'static str, rows: Option<usize>) {
         let (Some(tracing), Some(mut noted)) = (&self.0, self.noted()) else {
             return;
@@ -154,8 +154,8 @@ impl Trace {
         noted.map_or_else(Explanation::default, |mut noted| std::mem::take(&mut noted.explanation))
     }
 
-    /// Returns the plans that ran, in their order. Plans for conditions on other resources are not returned separately:
-    /// some are parts of the returned plans, others are left out.
+    /// Returns the plans that ran, in the order in which they ran. Plans that find ids for conditions on other
+    /// resources are not returned separately. They are parts of a returned plan, or they are left out.
     pub(in crate::search) fn ran(self) -> Vec<Arc<dyn ExecutionPlan>> {
         let noted = self.noted();
         noted.map_or_else(Vec::new, |mut noted| std::mem::take(&mut noted.ran))
