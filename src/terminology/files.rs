@@ -1,4 +1,4 @@
-//! Reads the files of `--terminology`.
+//! Reads the file or folder that the option `--terminology` names.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use super::sets::raw;
 use super::sets::raw::Resource;
 use crate::published::{MAX_DEPTH, PublishedError};
 
-/// Calls `each` with the resources of a file, or of all files in a folder and its subfolders.
+/// Calls `each` with the CodeSystems and ValueSets of a file, or of all files in a folder and its subfolders. Skips
+/// hidden subfolders, and subfolders that are nested too deep.
 pub(super) fn read(path: &Path, each: &mut dyn FnMut(Resource)) -> Result<(), TerminologyError> {
     if !path.is_dir() {
         return read_file(path, each);
@@ -41,8 +42,8 @@ fn is_hidden(path: &Path) -> bool {
         .is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-/// Whether a file should have resources. The description of a package (`package.json`) and hidden files (`.index.json`)
-/// have none.
+/// Whether to read a file for resources. It must end with `.json` or `.ndjson`. The description of a package
+/// (`package.json`) and hidden files (`.index.json`) have no resources.
 fn is_resource_file(path: &Path) -> bool {
     let of_type = path
         .extension()

@@ -1,4 +1,5 @@
-//! `DIR/terminology`: the tables of code systems beside the lake, and the list of those that are current.
+//! `DIR/terminology`: the code systems and value sets beside the lake, as Parquet files, and the list of the current
+//! files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,7 +33,8 @@ pub struct TableEntry {
     pub file: String,
     /// The number of concepts.
     pub concepts: u64,
-    /// Counts of what the system contains about its concepts. Lists of earlier releases do not have them.
+    /// The numbers of displays, parents, properties and NDCs. `None` if an earlier version of this program wrote the
+    /// list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents: Option<Contents>,
     /// The file's size in bytes.
@@ -43,7 +45,7 @@ pub struct TableEntry {
     pub source: String,
     /// Whether the table has the publisher's complete system, and not an excerpt.
     pub whole: bool,
-    /// The time at which the system was loaded.
+    /// The time at which the system was loaded, in the format of RFC 3339.
     pub loaded: String,
 }
 
@@ -71,7 +73,7 @@ pub struct List {
     pub value_sets: Option<SetsEntry>,
 }
 
-/// The tables that one list names.
+/// The tables and value sets that one list names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stored {
     pub(super) tables: Vec<Arc<Table>>,
@@ -95,7 +97,8 @@ impl Table {
         self.entry.version.as_deref()
     }
 
-    /// Returns the system. `None` if the file cannot be read; a later call tries again after a while.
+    /// Returns the system, and reads its file if that was not done yet. `None` if the file cannot be read. A later call
+    /// tries again after a pause.
     pub(super) fn system(&self) -> Option<Arc<CodeSystem>> {
         self.system.get(Instant::now(), || self.load())
     }
@@ -136,9 +139,10 @@ impl Folder {
         list(&self.0)
     }
 
-    /// Stores systems and value sets beside the lake. A system replaces all of its stored versions, and so does a value
-    /// set. Everything else stays. An excerpt does not replace a complete system. A complete system that is much
-    /// smaller than the stored one is refused, unless `shrink` is [`Shrink::Taken`]. Returns the stored systems.
+    /// Stores the loaded systems and value sets beside the lake. A system replaces all stored versions of this system,
+    /// and a value set replaces all stored versions of this value set. All others stay. Skips an excerpt if the
+    /// complete system is stored or loaded, too. Fails if a complete system is much smaller than the stored one, unless
+    /// `shrink` is [`Shrink::Taken`]. Returns the new entries for systems.
     pub fn store(&self, loaded: &Loaded, shrink: Shrink) -> Result<Vec<TableEntry>, TerminologyError> {
         let folder = self.0.lock()?;
         let mut list = self.list()?;
@@ -190,7 +194,7 @@ fn list(folder: &TableFolder) -> Result<List, TerminologyError> {
 }
 
 impl Stored {
-    /// Returns the tables of the current list. Reuses the tables that `before` has already.
+    /// Reads the current list and returns its tables. Reuses a table of `before` if the list names the same file.
     pub(super) fn read(folder: &TableFolder, before: &Stored) -> Result<Stored, TerminologyError> {
         let list = list(folder)?;
         let known: FxHashMap<&str, &Arc<Table>> = before
@@ -219,13 +223,13 @@ impl Stored {
     }
 }
 
-/// Whether both systems are complete and the loaded one replaces the stored one.
+/// Whether the loaded system `one` replaces the stored system `entry`, and both are complete.
 fn replaces(one: &LoadedSystem, entry: &TableEntry) -> bool {
     one.whole && entry.whole && entry.system == one.system.url()
 }
 
-/// Refuses a system that is much smaller than the stored one, because a file that was cut off at the end of a line
-/// looks complete.
+/// Fails if the loaded system `one` is much smaller than the stored system `entry`. In that case, the publisher's file
+/// may be cut off: a file that was cut off at the end of a line looks complete.
 fn compare(one: &LoadedSystem, entry: &TableEntry) -> Result<(), PublishedError> {
     let after = one.system.contents();
     let mut counts = vec![("concepts", entry.concepts, one.system.len() as u64)];

@@ -4,7 +4,7 @@
 //! The terminology has three sources: files given on the command line (`--terminology`), tables beside the lake that
 //! `tabularium terminology load` makes of publishers' files, and HL7's own code systems in the program. Every answer is
 //! yes, no or unknown. It is unknown if these sources do not decide a question: a missing or partial code system is no
-//! reason to answer no. Nothing is fetched.
+//! reason to answer no. Nothing is fetched from other servers.
 
 mod builtin;
 pub mod codes;

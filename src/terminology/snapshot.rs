@@ -45,7 +45,7 @@ impl HeldSystem {
     }
 }
 
-/// A value set in memory, or the number of one in a file beside the lake.
+/// A value set in memory, or a file of value sets beside the lake and the number of the value set in this file.
 #[derive(Clone, Debug)]
 enum HeldSet {
     Given(Arc<raw::ValueSet>),
@@ -118,7 +118,7 @@ impl Snapshot {
     }
 
     /// Returns the code system of a canonical, which may name a version. Without a version, returns the newest. Returns
-    /// one of HL7's own systems only if there is no other.
+    /// one of HL7's own systems, which are part of the program, only if no other system fits the canonical.
     pub(super) fn code_system(&self, canonical: &str) -> Option<Arc<CodeSystem>> {
         let (url, version) = split(canonical);
         let held = |url: &str| newest(self.systems.get(url)?, version, |held| held.version())?.get();
@@ -130,8 +130,8 @@ impl Snapshot {
         })
     }
 
-    /// Returns the code systems that define a code, the newest version of each. HL7's own systems are ignored, because
-    /// many words are by chance a code of one of them.
+    /// Returns the code systems that define a code, the newest version of each. HL7's own systems, which are part of
+    /// the program, are ignored, because many words are by chance a code of one of them.
     pub(super) fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
         let held = self.systems.keys().filter_map(|url| self.code_system(url));
         let mut found: Vec<Arc<CodeSystem>> = held.filter(|system| system.contains(code) == Some(true)).collect();
@@ -147,9 +147,11 @@ impl Snapshot {
         if known.is_some() {
             return known;
         }
-        // Only existing value sets are cached, because clients may request any name.
+        // Do not cache that a value set does not exist. Clients may request any name, so the cache could grow without
+        // limit.
         let resolved = value_set::resolve(self, canonical)?;
-        // A value set is not cached while a table cannot be read, because the answer may be known later.
+        // Do not cache the value set while the table of a code system cannot be read. When it can be read again, the
+        // value set must be computed again.
         let has_failed = |held: &HeldSystem| matches!(held, HeldSystem::Stored(table) if table.has_failed());
         if self.systems.values().flatten().any(has_failed) {
             return Some(resolved);

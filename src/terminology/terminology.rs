@@ -15,19 +15,20 @@ use super::snapshot::Snapshot;
 use super::system::code_system::CodeSystem;
 use crate::published::Watched;
 
-/// Code systems and value sets. The tables beside the lake are checked each second, so that changes by other processes
-/// are noticed. Until a changed list has been read, the former tables answer.
+/// Code systems and value sets. At most once a second, a call checks whether another process has changed the tables
+/// beside the lake. Until a changed list has been read, calls use the former tables.
 #[derive(Debug, Default)]
 pub struct Terminology(Source);
 
 #[derive(Debug)]
 enum Source {
-    /// The content of files and resources.
+    /// Code systems and value sets in memory, from files or from a resource.
     Given(Box<Snapshot>),
-    /// The tables beside the lake.
+    /// The tables beside the lake, together with the code systems and value sets of the given files.
     Beside {
         watched: Watched<Held, TerminologyError>,
-        /// Whether systems are read when a new list is noticed, and not at their first use.
+        /// Whether the systems of a changed list are read as soon as the list is noticed. If not, each system is read
+        /// at its first use.
         eager: Arc<AtomicBool>,
     },
 }
@@ -38,7 +39,7 @@ impl Default for Source {
     }
 }
 
-/// The tables of one list, and the terminology with them.
+/// The tables of one list, and the snapshot that combines them with the given files.
 #[derive(Debug)]
 struct Held {
     stored: Stored,
@@ -48,12 +49,12 @@ struct Held {
 impl Terminology {
     /// Reads the CodeSystems and ValueSets of a JSON or NDJSON file, or of all files in a folder and its subfolders,
     /// single or in Bundles. Other resources are skipped. If two resources have the same URL and version, the one in
-    /// the later file counts, in the order of names.
+    /// the later file counts. The files are in the order of their names.
     pub fn load(path: &Path) -> Result<Terminology, TerminologyError> {
         given(path).map(Terminology::of)
     }
 
-    /// Reads the CodeSystems and ValueSets in a resource's JSON.
+    /// Reads the CodeSystems and ValueSets in JSON: a single resource, or a Bundle of them.
     pub fn parse(json: &str) -> Result<Terminology, serde_json::Error> {
         let mut given = Snapshot::default();
         let mut failed = None;
@@ -66,8 +67,8 @@ impl Terminology {
         }
     }
 
-    /// Opens the tables beside the lake in this folder, and reads an additional file or folder. A lake without
-    /// terminology, or no lake, is no error.
+    /// Opens the tables beside the lake in the folder `data`. Also reads the file or folder `path`, if there is one. It
+    /// is no error if the lake has no terminology, or if there is no lake.
     pub fn open(data: &Path, path: Option<&Path>) -> Result<Terminology, TerminologyError> {
         let given = path.map_or_else(|| Ok(Snapshot::default()), given)?;
         let eager = Arc::new(AtomicBool::new(false));
@@ -91,8 +92,8 @@ impl Terminology {
         Terminology(Source::Given(Box::new(given)))
     }
 
-    /// Reads all systems beside the lake now, and reads later ones when they are noticed. Without this call, a system
-    /// is read at its first use.
+    /// Reads all systems beside the lake now. From then on, also reads the systems of a changed list as soon as the
+    /// list is noticed. Without this call, a system is read at its first use.
     pub fn warm(&self) -> Result<(), TerminologyError> {
         let Source::Beside { watched, eager } = &self.0 else {
             return Ok(());
@@ -123,7 +124,8 @@ impl Terminology {
         self.with(|snapshot| snapshot.code_system(canonical))
     }
 
-    /// Returns the code systems that define a code, the newest version of each, without HL7's own.
+    /// Returns the code systems that define a code, the newest version of each. HL7's own systems, which are part of
+    /// the program, are left out.
     pub fn systems_with(&self, code: &str) -> Vec<Arc<CodeSystem>> {
         self.with(|snapshot| snapshot.systems_with(code))
     }
@@ -142,8 +144,8 @@ impl Terminology {
         }
     }
 
-    /// Returns the display of a code, which must have the form that its system has in FHIR. If the package of an NDC
-    /// has no display, returns the display of the product.
+    /// Returns the display of a code. The code must have the form that FHIR uses for its system. An NDC of 11 digits is
+    /// the code of a package. If it has no display, returns the display of the product.
     pub fn display(&self, system: &str, code: &str) -> Option<Cow<'_, str>> {
         let found = self.code_system(system)?;
         let display = found.display(code);

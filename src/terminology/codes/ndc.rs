@@ -33,7 +33,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The concept of each NDC, at 12 bytes for each.
+/// A table with the index of each NDC's concept. It takes 12 bytes for each NDC.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Ndcs {
     codes: Vec<u64>,

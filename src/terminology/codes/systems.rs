@@ -28,7 +28,7 @@ pub const NUCC: &str = "http://nucc.org/provider-taxonomy";
 pub const PLACE_OF_SERVICE: &str =
     "https://www.cms.gov/Medicare/Coding/place-of-service-codes/Place_of_Service_Code_Set";
 
-/// Other URLs in use for a system.
+/// Other URLs that are in use for a system, each with the canonical URL of the system.
 const ALIASES: [(&str, &str); 5] = [
     ("http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets", HCPCS),
     ("urn:oid:2.16.840.1.113883.6.285", HCPCS),

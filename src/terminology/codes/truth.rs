@@ -1,4 +1,4 @@
-//! Three-valued answers: yes, no, and unknown as `None`.
+//! Combines three-valued answers: yes is `Some(true)`, no is `Some(false)`, and unknown is `None`.
 
 /// Returns yes if any answer is yes, no if all are no, and otherwise unknown.
 pub(in crate::terminology) fn any(answers: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {

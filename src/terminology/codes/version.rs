@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Returns a canonical's URL and version, without a fragment.
+/// Splits a canonical such as `http://loinc.org|2.76#x` into its URL and its version. The fragment is left out.
 pub(in crate::terminology) fn split(canonical: &str) -> (&str, Option<&str>) {
     let canonical = canonical.split('#').next().unwrap_or(canonical);
     match canonical.split_once('|') {
@@ -23,8 +23,8 @@ pub(in crate::terminology) fn newest<'a, T>(
     }
 }
 
-/// Compares versions part by part. Parts that are numbers are compared as numbers. A missing version comes before all
-/// others.
+/// Compares two versions part by part. Dots and hyphens separate the parts. Parts that are numbers are compared as
+/// numbers. A missing version is lower than any other version.
 fn by_version(one: Option<&str>, other: Option<&str>) -> Ordering {
     let (Some(one), Some(other)) = (one, other) else {
         return one.is_some().cmp(&other.is_some());

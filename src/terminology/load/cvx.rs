@@ -42,7 +42,7 @@ pub(super) fn vaccines(lines: &mut Lines<'_>, version: Option<String>) -> Result
     build(systems::CVX, rows, version)
 }
 
-/// Reads MVX.
+/// Reads MVX. The manufacturer's name is the display.
 pub(super) fn manufacturers(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let mut rows = Vec::new();
     while lines.advance()? {
@@ -61,8 +61,8 @@ pub(super) fn manufacturers(lines: &mut Lines<'_>, version: Option<String>) -> R
     build(systems::MVX, rows, version)
 }
 
-/// Reads either table as XML: an element for each row, with elements named after the columns, or pairs of `Name` and
-/// `Value`.
+/// Reads either table as XML. Each row is an element. Its fields are child elements that have the names of the columns,
+/// or pairs of the elements `Name` and `Value`.
 pub(super) fn from_xml(
     system: &str,
     reader: &mut dyn BufRead,
@@ -107,7 +107,8 @@ fn fields(line: &str) -> Vec<&str> {
     line.split(separator).map(str::trim).collect()
 }
 
-/// Converts a day written `yyyy/mm/dd` or `mm/dd/yyyy` to `yyyy-mm-dd`. Returns an empty text for any other form.
+/// Converts a day written `yyyy/mm/dd` or `mm/dd/yyyy` to `yyyy-mm-dd`. Accepts hyphens in place of slashes. Returns an
+/// empty text for any other form.
 fn day(text: &str) -> String {
     let parts: Vec<&str> = text.split(['/', '-']).collect();
     match parts[..] {
@@ -117,7 +118,7 @@ fn day(text: &str) -> String {
     }
 }
 
-/// Builds the system. If no version is given, the day on which any row was last changed is the version.
+/// Builds the system. If no version is given, the version is the latest day on which a row was changed.
 fn build(system: &str, rows: Vec<Row>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let newest = rows
         .iter()

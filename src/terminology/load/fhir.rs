@@ -12,7 +12,8 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::sets::raw;
 use crate::terminology::sets::raw::Resource;
 
-/// The maximum size of a file, alone or in a package. A larger file in a package is skipped.
+/// The maximum number of bytes of a file. A larger file in a package is skipped. A larger file outside a package is an
+/// error.
 const MAX_ENTRY: u64 = 1 << 30;
 
 /// Calls `each` with the CodeSystems and ValueSets of a file.
@@ -50,8 +51,8 @@ fn resources(text: &str, lines: bool, name: &str, each: &mut dyn FnMut(Resource)
             .try_for_each(|line| raw::each_resource(line, each))
             .map_err(malformed)
     } else {
-        // The layout was recognized by the beginning of the file. If the beginning ended within the first line, NDJSON
-        // looked like one document. So several documents are accepted.
+        // The layout was recognized from the first bytes of the file. If the first line is longer than these bytes,
+        // NDJSON looked like a single JSON document. So accept several documents here.
         serde_json::Deserializer::from_str(text)
             .into_iter::<&RawValue>()
             .try_for_each(|document| raw::each_resource(document?.get(), each))
@@ -76,7 +77,7 @@ fn package(reader: &mut dyn BufRead, name: &str, each: &mut dyn FnMut(Resource))
         }
         let mut text = String::new();
         entry.read_to_string(&mut text).map_err(fail)?;
-        // Other files of a package, such as examples, need not be resources.
+        // Parse only files that may have a CodeSystem or ValueSet. Other JSON files of a package need not be resources.
         if text.contains("\"CodeSystem\"") || text.contains("\"ValueSet\"") {
             resources(&text, false, &format!("{name}: {path}"), each)?;
         }

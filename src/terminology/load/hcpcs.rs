@@ -1,5 +1,5 @@
-//! Reads CMS's annual HCPCS file: records of 320 columns. Records of kind 3 and 7 begin a procedure or a modifier.
-//! Records of kind 4 and 8 continue its long title.
+//! Reads CMS's annual HCPCS file: records of 320 columns. A record of kind 3 begins a procedure, and a record of kind 7
+//! begins a modifier. Records of kind 4 and 8 continue the long title of the same code.
 
 use super::layout::is_hcpcs;
 use crate::published::{Lines, columns};

@@ -9,7 +9,7 @@ use crate::terminology::error::TerminologyError;
 use crate::terminology::system::builder::Builder;
 use crate::terminology::system::code_system::{CodeSystem, Head};
 
-/// Reads ICD-10-CM. The parent of a code is the longest code with which it begins.
+/// Reads ICD-10-CM. The parent of a code is the longest other code that is a prefix of this code.
 pub(super) fn diagnoses(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let mut builder = Builder::new(Head::complete(systems::ICD_10_CM, version));
     while lines.advance()? {
@@ -24,7 +24,8 @@ pub(super) fn diagnoses(lines: &mut Lines<'_>, version: Option<String>) -> Resul
     builder.finish()
 }
 
-/// Reads ICD-10-PCS. The parent of a code of 7 characters is the table of 3 characters with which it begins.
+/// Reads ICD-10-PCS. A code of 7 characters has a table as its parent. The table's code is the first 3 characters of
+/// the code.
 pub(super) fn procedures(lines: &mut Lines<'_>, version: Option<String>) -> Result<CodeSystem, TerminologyError> {
     let mut builder = Builder::new(Head::complete(systems::ICD_10_PCS, version));
     while lines.advance()? {
@@ -49,7 +50,7 @@ fn concept(lines: &Lines<'_>, builder: &mut Builder, form: impl Fn(&str) -> Stri
     let (place, _) = builder.concept(&code)?;
     builder.display(place, if long.is_empty() { short } else { long })?;
     if line.as_bytes()[14] == b'0' {
-        // FHIR's property for a concept that only groups others.
+        // The code only groups other codes and cannot be billed. FHIR has the property `notSelectable` for this.
         builder.property(place, "notSelectable", "true")?;
     }
     Ok(())

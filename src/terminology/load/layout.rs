@@ -28,12 +28,12 @@ pub(super) enum Layout {
     FhirPackage,
 }
 
-/// The message for a file with none of these layouts.
+/// The list of known layouts, for the error about a file that has none of them.
 pub(super) const LOOKED_FOR: &str = "ICD-10-CM and ICD-10-PCS order files, the HCPCS annual file, CDC's CVX and MVX tables, FDA's NDC \
      product and package files, RxNorm RRF (RXNCONSO, RXNSAT, RXNREL), LOINC CSV, SNOMED CT RF2, NUCC CSV, CMS's place-of-service \
      table, FHIR CodeSystems, ValueSets, Bundles and packages, and ZIP archives of these";
 
-/// The maximum number of lines of a notice above records.
+/// The maximum number of lines that CMS's notice above the HCPCS records may have.
 const MAX_NOTICE: usize = 20;
 
 impl Layout {
@@ -129,14 +129,15 @@ fn headed(lines: &[&str]) -> Option<Layout> {
         return (has("SOURCEID") && has("DESTINATIONID")).then_some(Layout::SnomedRelations);
     }
     let plain = first.replace('"', "").to_ascii_uppercase();
-    // Translations have LOINC_NUM and LONG_COMMON_NAME, too, but no status. So the status is required here.
+    // Files with translations of LOINC have LOINC_NUM and LONG_COMMON_NAME, too, but no status. So the status is
+    // required here.
     if plain.starts_with("LOINC_NUM,") && plain.contains(",LONG_COMMON_NAME") && plain.contains(",STATUS") {
         return Some(Layout::Loinc);
     }
     if plain.starts_with("CODE,GROUPING,CLASSIFICATION,SPECIALIZATION") {
         return Some(Layout::Nucc);
     }
-    // CMS's table of places of service has a title above its header.
+    // CMS's table of places of service has a title above its header. So look for the header in several lines.
     let is_places = |line: &&&str| {
         let line = line.to_ascii_lowercase();
         line.contains("place of service code") && line.contains("place of service name")
@@ -170,7 +171,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether the fields are those of RXNCONSO. RRF ends each field with a bar, so the last one is empty.
+/// Whether the fields are those of RXNCONSO. RRF has a bar after each field, so the split of a line yields 18 fields
+/// and an empty one.
 fn is_rxnorm_concept(fields: &[&str]) -> bool {
     fields.len() == 19
         && is_number(fields[0])
@@ -217,7 +219,7 @@ fn is_manufacturer(fields: &[&str]) -> bool {
     (5..=6).contains(&fields.len()) && named && fields[3].to_ascii_lowercase().contains("active") && is_date(fields[4])
 }
 
-/// Recognizes files of fixed columns.
+/// Recognizes files whose fields are at fixed positions in each line.
 fn fixed(lines: &[&str]) -> Option<Layout> {
     if lines.iter().all(|line| is_order(line)) {
         return Some(if lines.iter().any(|line| is_pcs(line)) || only_pcs_lengths(lines) {
@@ -233,8 +235,8 @@ fn fixed(lines: &[&str]) -> Option<Layout> {
     fits.then_some(Layout::Hcpcs)
 }
 
-/// Whether a line is one of an order file: an order number of 5 digits, the code from column 7, 0 for a header or 1 in
-/// column 15, titles from column 17.
+/// Whether a line has the form of an ICD-10 order file: an order number of 5 digits, the code from column 7, 0 for a
+/// header or 1 in column 15, titles from column 17.
 pub(super) fn is_order(line: &str) -> bool {
     let bytes = line.as_bytes();
     bytes.len() > 16
@@ -247,7 +249,8 @@ pub(super) fn is_order(line: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
 }
 
-/// Whether a code can only be of ICD-10-PCS, because codes of ICD-10-CM begin with a letter and a digit.
+/// Whether the code in a line is certainly one of ICD-10-PCS. All codes of ICD-10-CM begin with a letter and a digit,
+/// so a code with another beginning is not one of them.
 fn is_pcs(line: &str) -> bool {
     let code = columns(line, 6, 13).as_bytes();
     code[0].is_ascii_digit() || code[1].is_ascii_uppercase()

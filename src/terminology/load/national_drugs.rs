@@ -24,7 +24,7 @@ pub(super) fn read(
     builder.finish()
 }
 
-/// The columns of a file, by name.
+/// The names of a file's columns in upper case, in the order of the columns.
 struct Header(Vec<String>);
 
 impl Header {
@@ -76,7 +76,7 @@ fn take_products(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), Ter
     Ok(())
 }
 
-/// Returns the display of a product: name (substance) strength form.
+/// Returns the display of a product: its name, its substance in parentheses, its strength and its dosage form.
 fn display<'f>(get: impl Fn(&str) -> &'f str) -> String {
     let mut display = get("PROPRIETARYNAME").to_string();
     let mut add = |text: &str| {
@@ -99,7 +99,7 @@ fn display<'f>(get: impl Fn(&str) -> &'f str) -> String {
     let units: Vec<&str> = units.split(';').map(str::trim).collect();
     let each = strengths.iter().enumerate().map(|(at, strength)| {
         let unit = units.get(at).copied().unwrap_or_default();
-        // FDA writes the strength of one tablet or the like as `mg/1`.
+        // FDA writes `mg/1` for the strength of a single unit, such as a tablet. Leave out the `/1`.
         format!("{strength} {}", unit.strip_suffix("/1").unwrap_or(unit))
             .trim_end()
             .to_string()

@@ -8,8 +8,8 @@ use crate::published::{self, PublishedError};
 /// A file of a known layout.
 pub(super) type Part = published::Part<Layout>;
 
-/// Finds the files with known layouts in these paths. If a folder or archive has several files with the same layout,
-/// one of them is selected.
+/// Finds the files with known layouts in these paths. If a path has several files with the same layout, only one of
+/// them is returned, except for FHIR's layouts.
 pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Part>, PublishedError> {
     let found = published::find(paths, recognise, LOOKED_FOR)?;
     Ok(found.into_iter().flat_map(chosen).collect())

@@ -58,7 +58,7 @@ pub fn load(paths: &[PathBuf], version: Option<&str>) -> Result<Loaded, Terminol
     Ok(loaded)
 }
 
-/// The files to load. There is one of each layout, except for FHIR files.
+/// The files to load: at most one of each layout, and any number of FHIR files.
 struct Parts(Vec<Part>);
 
 impl Parts {
@@ -105,7 +105,7 @@ impl Parts {
         self.0.iter().find(|part| part.layout == layout)
     }
 
-    /// Returns the number of code systems in the publishers' own files.
+    /// Returns the number of code systems in the publishers' own files. FHIR files do not count.
     fn systems(&self) -> usize {
         let parts = [
             Layout::DrugPackages,

@@ -14,7 +14,7 @@ use crate::terminology::system::links::Links;
 
 const OWN: &str = "RXNORM";
 
-/// The relations from a drug to its ingredients. They go from `RXCUI2` to `RXCUI1`.
+/// The relations from a drug to its ingredients. In a row of RXNREL, they lead from `RXCUI2` to `RXCUI1`.
 const DOWN: [&str; 8] = [
     "has_ingredient",
     "has_ingredients",
@@ -26,10 +26,11 @@ const DOWN: [&str; 8] = [
     "form_of",
 ];
 
-/// What is known about a concept while its atoms are read.
+/// What the rows read so far say about a concept. RxNorm calls a row of RXNCONSO an atom. A concept may have several
+/// atoms.
 #[derive(Clone, Copy)]
 struct Atom {
-    /// How well the display fits. The lowest rank is the best.
+    /// The rank of the name that is the display. A name with a lower rank replaces it.
     rank: u8,
     /// The term type, as an index in [`Types::names`]. `u8::MAX` as long as only synonyms were read.
     term_type: u8,
@@ -52,7 +53,7 @@ pub(super) fn read(
     builder.finish()
 }
 
-/// The term type of each concept, and the name of each term type.
+/// The term types of concepts. `atoms` has an entry for each concept, and `names` has the name of each term type.
 struct Types {
     names: Vec<String>,
     atoms: Vec<Atom>,
@@ -65,8 +66,8 @@ impl Types {
     }
 }
 
-/// Reads RXNCONSO: RXCUI, LAT, TS, LUI, STT, SUI, ISPREF, RXAUI, SAUI, SCUI, SDUI, SAB, TTY, CODE, STR, SRL, SUPPRESS,
-/// CVF.
+/// Reads RXNCONSO. Its columns are RXCUI, LAT, TS, LUI, STT, SUI, ISPREF, RXAUI, SAUI, SCUI, SDUI, SAB, TTY, CODE, STR,
+/// SRL, SUPPRESS, CVF.
 fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Types, TerminologyError> {
     let mut types = Types {
         names: Vec::new(),
@@ -122,8 +123,8 @@ fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Types, 
     Ok(types)
 }
 
-/// Reads RXNSAT: RXCUI, LUI, SUI, RXAUI, STYPE, CODE, ATUI, SATUI, ATN, SAB, ATV, SUPPRESS, CVF. If an NDC has rows
-/// that are not suppressed, its suppressed rows are ignored.
+/// Reads the NDCs in RXNSAT. Its columns are RXCUI, LUI, SUI, RXAUI, STYPE, CODE, ATUI, SATUI, ATN, SAB, ATV, SUPPRESS,
+/// CVF. If an NDC has rows that are not suppressed, its suppressed rows are ignored.
 fn take_ndcs(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     let (mut current, mut suppressed) = (Vec::new(), Vec::new());
     while lines.advance()? {
@@ -152,8 +153,8 @@ fn take_ndcs(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), Termino
     Ok(())
 }
 
-/// Reads RXNREL, and gives each drug its ingredients as properties: RXCUI1, RXAUI1, STYPE1, REL, RXCUI2, RXAUI2,
-/// STYPE2, RELA, RUI, SRUI, SAB, SL, DIR, RG, SUPPRESS, CVF.
+/// Reads RXNREL, and gives each drug its ingredients as properties. The columns of RXNREL are RXCUI1, RXAUI1, STYPE1,
+/// REL, RXCUI2, RXAUI2, STYPE2, RELA, RUI, SRUI, SAB, SL, DIR, RG, SUPPRESS, CVF.
 fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types) -> Result<(), TerminologyError> {
     let mut pairs = Vec::new();
     while lines.advance()? {
@@ -187,7 +188,8 @@ fn take_ingredients(lines: &mut Lines<'_>, builder: &mut Builder, types: &Types)
     Ok(())
 }
 
-/// Splits a line into `fields` and returns the number of fields.
+/// Splits a line into `fields`. Returns the number of fields in the line, even if `fields` is too short for all of
+/// them.
 fn split<'l>(line: &'l str, fields: &mut [&'l str]) -> usize {
     let mut count = 0;
     for field in line.split('|') {

@@ -56,8 +56,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Reads the concepts: id, effectiveTime, active, moduleId, definitionStatusId. Returns the newest effectiveTime, which
-/// is the version.
+/// Reads the concepts. The columns are id, effectiveTime, active, moduleId and definitionStatusId. Returns the newest
+/// effectiveTime, which is the version.
 fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Option<String>, TerminologyError> {
     lines.advance()?;
     let mut newest: Option<String> = None;
@@ -77,9 +77,9 @@ fn take_concepts(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<Option<
     Ok(newest)
 }
 
-/// Reads the descriptions: id, effectiveTime, active, moduleId, conceptId, languageCode, typeId, term,
-/// caseSignificanceId. The display is the fully specified name or, without one, a synonym. English comes before other
-/// languages.
+/// Reads the descriptions. The columns are id, effectiveTime, active, moduleId, conceptId, languageCode, typeId, term
+/// and caseSignificanceId. The display is an English name, or a name in another language if there is no English one.
+/// Within a language, a fully specified name wins over a synonym.
 fn take_descriptions(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     lines.advance()?;
     let mut ranks = vec![u8::MAX; builder.len()];
@@ -102,8 +102,8 @@ fn take_descriptions(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(),
     Ok(())
 }
 
-/// Reads the active, inferred "is a" relations: id, effectiveTime, active, moduleId, sourceId, destinationId,
-/// relationshipGroup, typeId, characteristicTypeId, modifierId.
+/// Reads the active, inferred "is a" relations. The columns are id, effectiveTime, active, moduleId, sourceId,
+/// destinationId, relationshipGroup, typeId, characteristicTypeId and modifierId.
 fn take_relations(lines: &mut Lines<'_>, builder: &mut Builder) -> Result<(), TerminologyError> {
     lines.advance()?;
     while lines.advance()? {

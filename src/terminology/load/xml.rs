@@ -8,11 +8,11 @@ use quick_xml::reader::Reader;
 
 use crate::published::{PublishedError, decode};
 
-/// The maximum size of a table. CDC's have less than 1 MiB.
+/// The maximum number of bytes of a table. CDC's tables have less than 1 MiB.
 const MAX_TABLE: u64 = 64 << 20;
 
-/// Returns the fields of each element named `row`, by name: its elements, or its pairs of `Name` and `Value`. The names
-/// are in lower case, with letters and digits only.
+/// Returns a map for each element named `row`: the values of its fields by the names of the fields. A field is a child
+/// element, or a pair of the elements `Name` and `Value`. The names are in lower case and have only letters and digits.
 pub(super) fn rows(
     reader: &mut dyn BufRead,
     name: &str,

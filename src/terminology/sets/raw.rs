@@ -60,7 +60,7 @@ struct Coding {
 }
 
 impl Property {
-    /// Returns the value as text, for comparison by filters.
+    /// Returns the value as text, whatever its type is. For a Coding, returns its code. `None` if there is no value.
     pub(in crate::terminology) fn value(&self) -> Option<String> {
         let texts = [&self.value_code, &self.value_string, &self.value_date_time];
         if let Some(text) = texts.into_iter().flatten().next() {

@@ -15,7 +15,7 @@ use super::super::system::table::properties;
 use super::super::system::texts::Texts;
 use super::raw;
 
-/// The value sets of one file. An empty text stands for a missing version.
+/// The value sets of one file. An empty text in `versions` stands for a missing version.
 #[derive(Debug)]
 pub(in crate::terminology) struct StoredSets {
     file: String,
@@ -77,8 +77,8 @@ impl StoredSets {
     }
 }
 
-/// Writes a file with `sets`, and with the value sets of `before` that have other URLs. Returns the file's content and
-/// the number of its value sets.
+/// Returns the content of a file, and the number of its value sets. The file has `sets`, and those value sets of
+/// `before` whose URLs do not occur in `sets`.
 pub(in crate::terminology) fn write(
     before: Option<&StoredSets>,
     sets: &[raw::ValueSet],
@@ -103,8 +103,8 @@ pub(in crate::terminology) fn write(
         rows.push((set.url.clone(), set.version.clone(), json));
     }
     rows.sort_by(|one, other| (&one.0, &one.1).cmp(&(&other.0, &other.1)));
-    // If two rows have the same URL and version, the later one in the input counts. The sort is stable, so `dedup_by`
-    // on the reversed rows keeps that one.
+    // If two value sets in `sets` have the same URL and version, keep the later one. The sort does not change their
+    // order. `dedup_by` keeps the first of equal rows, so the rows are reversed for it.
     rows.reverse();
     rows.dedup_by(|one, other| one.0 == other.0 && one.1 == other.1);
     rows.reverse();

@@ -17,7 +17,7 @@ pub struct ValueSet {
     composed: Option<Composed>,
     expanded: Option<Expanded>,
     systems: BTreeSet<String>,
-    /// Whether there may be codes of systems that are not in `systems`.
+    /// Whether the value set may have codes of systems that are not in `systems`.
     open: bool,
 }
 
@@ -32,7 +32,8 @@ struct Composed {
 struct Clause {
     system: Option<String>,
     codes: Codes,
-    /// The value sets. `None` stands for a value set that is not loaded.
+    /// The value sets that the clause names. A code must be in all of them. `None` stands for a value set that is not
+    /// loaded.
     sets: Vec<Option<Arc<ValueSet>>>,
     lacking: Option<Lacking>,
 }
@@ -48,11 +49,12 @@ pub struct Lacking {
 
 #[derive(Debug)]
 enum Codes {
-    /// All codes of the system, if it is loaded.
+    /// All codes of the system. `None` if the system is not loaded.
     All(Option<Arc<CodeSystem>>),
-    /// The listed codes, in lower case if the system is loaded and is not case-sensitive.
+    /// The listed codes, and the system if it is loaded. The codes are in lower case if the system is loaded and is not
+    /// case-sensitive.
     Listed(FxHashSet<String>, Option<Arc<CodeSystem>>),
-    /// The codes that pass filters, if the system is loaded.
+    /// The system, and which of its codes pass the filters. `None` if the system is not loaded.
     Filtered(Option<(Arc<CodeSystem>, Passing)>),
 }
 
@@ -69,18 +71,20 @@ const PARTIAL: [&str; 2] = [
     "http://hl7.org/fhir/StructureDefinition/valueset-toocostly",
 ];
 
-/// The maximum length of a chain of value sets that refer to each other.
+/// The maximum length of a chain of value sets in which each refers to the next. The next value set after such a chain
+/// counts as not loaded.
 const MAX_DEPTH: usize = 64;
 
 /// The state of a computation of value sets.
 struct Resolving<'t> {
     terminology: &'t Snapshot,
-    /// The value sets around the current one, which include it directly or through others.
+    /// The value sets that are being computed, as `url|version`. Each of them refers to the next one in this list.
     within: Vec<String>,
     done: FxHashMap<String, Option<Arc<ValueSet>>>,
 }
 
-/// Computes a value set. `None` if it is not loaded. A reference that leads back to the value set counts as not loaded.
+/// Computes a value set. `None` if it is not loaded. If a reference leads back to a value set that is being computed,
+/// the target counts as not loaded.
 pub(in crate::terminology) fn resolve(terminology: &Snapshot, canonical: &str) -> Option<Arc<ValueSet>> {
     let mut resolving = Resolving {
         terminology,
@@ -209,7 +213,7 @@ impl ValueSet {
     }
 
     /// Returns the first code system or value set that is needed to decide for every code, but is not loaded
-    /// completely.
+    /// completely. `None` if nothing is missing.
     pub fn lacking(&self) -> Option<&Lacking> {
         if self.expanded.as_ref().is_some_and(|expanded| expanded.complete) {
             return None;
@@ -219,7 +223,7 @@ impl ValueSet {
         clauses.find_map(|clause| clause.lacking.as_ref())
     }
 
-    /// Returns the system of all codes of the value set, if there is just one.
+    /// Returns the system of the value set's codes. `None` if it has none, or may have codes of several systems.
     pub fn single_system(&self) -> Option<&str> {
         match (self.systems.len(), self.open) {
             (1, false) => self.systems.first().map(String::as_str),

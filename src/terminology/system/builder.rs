@@ -17,9 +17,9 @@ pub(in crate::terminology) struct Builder {
     index: CodeIndex,
     codes: Texts,
     displays: Texts,
-    /// The number of each concept's display, or [`NONE`].
+    /// For each concept, the number of its display in `displays`, or [`NONE`].
     display_of: Vec<u32>,
-    /// Pairs of a child and its parent.
+    /// Pairs of the index of a child and the index of its parent.
     parents: Vec<(u32, u32)>,
     properties: PropertiesBuilder,
     ndcs: Vec<(u64, u32)>,
@@ -43,12 +43,12 @@ impl Builder {
         self.head.version = version;
     }
 
-    /// Declares the system complete: a missing code is not in it.
+    /// Declares the system complete: a code that was not added does not belong to the system.
     pub(in crate::terminology) fn set_complete(&mut self) {
         self.head.complete = true;
     }
 
-    /// Declares the system partial: a missing code may be in it.
+    /// Declares the system partial: a code that was not added may belong to the system, too.
     pub(in crate::terminology) fn set_partial(&mut self) {
         self.head.complete = false;
     }
@@ -59,7 +59,7 @@ impl Builder {
         }
     }
 
-    /// Returns the index of a code, and whether the code was added because it was missing.
+    /// Adds a code if it is missing. Returns its index, and whether it was added.
     pub(in crate::terminology) fn concept(&mut self, code: &str) -> Result<(u32, bool), TerminologyError> {
         if let Some(place) = self.place(code) {
             return Ok((place, false));
@@ -70,7 +70,7 @@ impl Builder {
         Ok((place, true))
     }
 
-    /// Returns the index of a code that was added before.
+    /// Returns the index of a code. `None` if the code was not added yet.
     pub(in crate::terminology) fn place(&self, code: &str) -> Option<u32> {
         self.index.find(&self.codes, self.head.case_sensitive, code)
     }

@@ -20,7 +20,8 @@ pub(in crate::terminology) struct Head {
     pub(in crate::terminology) case_sensitive: bool,
     /// Whether all codes of the system are loaded. If so, a missing code is certainly not in the system.
     pub(in crate::terminology) complete: bool,
-    /// Whether a concept is a kind of the concepts above it in the hierarchy.
+    /// Whether a concept is a kind of the concepts above it in the hierarchy. If not, the hierarchy has another
+    /// meaning, such as `part-of`.
     pub(in crate::terminology) subsuming: bool,
 }
 
@@ -46,7 +47,8 @@ impl Head {
     }
 }
 
-/// Counts of what a code system contains about its concepts.
+/// The numbers of displays, parents, properties and NDCs of a code system. A load compares them with the numbers of the
+/// stored system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     /// The number of concepts with a display.
@@ -59,8 +61,8 @@ pub struct Contents {
     pub ndcs: u64,
 }
 
-/// A code system. Codes, displays and properties are in columns, in the order of the codes. A hash table of 4-byte
-/// indexes leads from a code to its index.
+/// A code system. Codes, displays and properties are in columns, in the order of the codes. A concept's index is its
+/// position in this order. A hash table of 4-byte indexes finds the index of a code.
 #[derive(Debug)]
 pub struct CodeSystem {
     head: Head,
@@ -132,7 +134,7 @@ impl CodeSystem {
         }
     }
 
-    /// Returns the display of a code.
+    /// Returns the display of a code. `None` if the code is missing or has no display.
     pub fn display(&self, code: &str) -> Option<&str> {
         self.display_at(self.place(code)?)
     }
@@ -175,7 +177,7 @@ impl CodeSystem {
         texts + links + self.index.size() + self.properties.size() + self.ndcs.size()
     }
 
-    /// Counts what the system contains about its concepts.
+    /// Returns the numbers of displays, parents, properties and NDCs.
     pub fn contents(&self) -> Contents {
         let displays = self.displays.iter().filter(|display| !display.is_empty());
         Contents {

@@ -7,14 +7,15 @@ use super::super::codes::truth::all;
 use super::super::sets::raw;
 use super::code_system::CodeSystem;
 
-/// The maximum size of a compiled pattern in bytes.
+/// The maximum size of a compiled pattern in bytes. A filter with a larger pattern is not evaluated, so its result is
+/// unknown.
 const SIZE_LIMIT: usize = 1 << 20;
 
 /// Which concepts of a system pass all filters, with two bits for each concept.
 #[derive(Debug)]
 pub(in crate::terminology) struct Passing {
     yes: Bits,
-    /// Concepts for which the system does not decide.
+    /// The concepts for which it is unknown whether they pass.
     open: Bits,
 }
 
@@ -81,7 +82,7 @@ enum Test<'f> {
         property: &'f str,
         wanted: bool,
     },
-    /// A filter that this code cannot decide.
+    /// A filter that cannot be evaluated, for example because its operator is not known here. Its result is unknown.
     Open,
 }
 

@@ -1,6 +1,6 @@
 //! Links from each concept to its parents, or to its children.
 
-/// Lists of indexes, one for each concept, in one allocation.
+/// For each concept, a list of the indexes of its parents or of its children. All lists are in one allocation.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Links {
     /// The end of each concept's list in `targets`. Empty if there are no links at all.
@@ -31,7 +31,7 @@ impl Links {
         }
     }
 
-    /// Returns the same links in the other direction.
+    /// Returns the links in the other direction: for each concept, the list of the concepts that link to it.
     pub(in crate::terminology) fn turned(&self, count: usize) -> Links {
         let pairs =
             (0..self.ends.len() as u32).flat_map(|place| self.of(place).iter().map(move |target| (*target, place)));

@@ -1,4 +1,5 @@
-//! The properties of concepts: there are few names, and many concepts share a value.
+//! The properties of concepts. Each name and each value is stored once, because there are few names, and many concepts
+//! share a value.
 
 use std::hash::BuildHasher;
 
@@ -15,7 +16,8 @@ type Entry = (u32, u16, u32);
 pub(in crate::terminology) struct Properties {
     names: Vec<String>,
     values: Texts,
-    /// The end of each concept's properties. Empty if there are no properties at all.
+    /// For each concept, the end of its properties in `entry_names` and `entry_values`. Empty if there are no
+    /// properties at all.
     ends: Vec<u32>,
     entry_names: Vec<u16>,
     entry_values: Vec<u32>,

@@ -7,7 +7,8 @@ use super::super::sets::raw;
 use super::builder::Builder;
 use super::code_system::{CodeSystem, Head};
 
-/// URIs that identify a hierarchy property if its code does not.
+/// The URIs of the properties with a concept's parents or children. They identify such a property if its code is not a
+/// usual one, such as `parent`.
 const PARENT_URI: &str = "http://hl7.org/fhir/concept-properties#parent";
 const CHILD_URI: &str = "http://hl7.org/fhir/concept-properties#child";
 
@@ -46,7 +47,8 @@ impl CodeSystem {
     }
 }
 
-/// Adds nested concepts to the builder. A nested concept becomes a child of the concept around it.
+/// Adds concepts, and the concepts nested in them, to the builder. A nested concept becomes a child of the concept
+/// around it.
 fn gather(builder: &mut Builder, concepts: Vec<raw::Concept>) -> Result<(), TerminologyError> {
     let mut waiting: Vec<(raw::Concept, Option<u32>)> = concepts.into_iter().map(|concept| (concept, None)).collect();
     while let Some((concept, parent)) = waiting.pop() {

@@ -3,10 +3,10 @@
 //! | column | type | |
 //! |---|---|---|
 //! | `code` | text | |
-//! | `display` | text | null without one |
-//! | `parents` | list of text | the codes right above it; the column is left out if no concept has any |
-//! | `properties` | list of (`property`, `value`) | left out likewise |
-//! | `ndcs` | list of text | the National Drug Codes of a RxNorm concept, 11 digits; left out likewise |
+//! | `display` | text | null if the concept has no display |
+//! | `parents` | list of text | the codes directly above the concept; left out if no concept has parents |
+//! | `properties` | list of (`property`, `value`) | left out if no concept has properties |
+//! | `ndcs` | list of text | the National Drug Codes of an RxNorm concept, 11 digits; left out if there are none |
 //!
 //! The footer's key `tabularium.terminology` has the rest as JSON: URL, version, and whether the codes are
 //! case-sensitive, complete and subsuming.

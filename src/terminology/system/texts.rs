@@ -1,6 +1,6 @@
 //! Many texts in one allocation.
 
-/// Texts by number. Each text takes its bytes and 4 more.
+/// Texts, which are found by their numbers. Each text takes its own bytes, and 4 bytes for the position of its end.
 #[derive(Debug, Default)]
 pub(in crate::terminology) struct Texts {
     text: String,
