@@ -13,7 +13,7 @@ pub struct ViewError {
 }
 
 impl ViewError {
-    /// Keeps the errors among the findings.
+    /// Creates the error from the findings of a definition. Drops the warnings.
     pub(super) fn new(mut findings: Vec<Finding>) -> ViewError {
         findings.retain(Finding::is_error);
         ViewError { errors: findings }

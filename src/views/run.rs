@@ -24,7 +24,7 @@ use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{LakeProvider, Predicate, ROW, ScanRequest, ScopedTable, SeenScan, expression};
 use crate::plan::{Limit, OrderedLimit, Planned, Planner, scans_of};
 
-/// The resources that a view reads, within the scope.
+/// Conditions on the resources that a view reads, within the scope. `None` stands for no condition.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
     /// Only resources that are filed under one of these Patients.
@@ -47,7 +47,7 @@ pub struct Page {
 }
 
 /// The maximum number of partitions of a scan. Their rows are returned one partition after the other, in the order of
-/// the table. There are more partitions than threads.
+/// the table. It exceeds the number of threads, so that every thread has work.
 const PARTITIONS: usize = 256;
 /// The system column with the Patient in whose compartment a resource is filed.
 const PATIENT: &str = "patient";
@@ -216,9 +216,9 @@ impl Run {
         &self.planned.physical
     }
 
-    /// Returns the text for `explain`: the logical and the physical plan, and the filters that the scan applies.
-    /// After a run, also the metrics, and what the scan read and skipped. The reasons are known if the table is
-    /// watched.
+    /// Returns the text for `explain`: the logical and the physical plan, and the filters that the scan applies. After
+    /// a run, also the metrics, and what the scan read and skipped. The reasons why it skipped something are known only
+    /// if the table is watched.
     pub fn explain(&self) -> String {
         self.planned.explained()
     }
@@ -249,7 +249,7 @@ impl Run {
                 match begun.next().await? {
                     Ok(batch) => Some((Ok(batch), Some(begun))),
                     Err(error) => {
-                        // Drop the first run, so that its threads are free for the second one.
+                        // Drop the first run, so that its threads are free for the second run, which `named` starts.
                         drop(begun);
                         Some((Err(again.named(&view, error).await), None))
                     }
@@ -263,7 +263,7 @@ impl Run {
 impl Resources {
     /// Returns the number of resources, without regard to the page and any view's `where`.
     pub async fn count(&self, table: &ScopedTable) -> Result<usize, RunError> {
-        // Do not read ahead, because other tasks may wait for the caller's thread.
+        // Do not read ahead, because other tasks may wait for the caller's thread. So the plan has a single partition.
         static PLANNER: LazyLock<Planner> = LazyLock::new(|| Planner::new(Some(1), Vec::new()));
         let (_, plan) = self.asked().plan(table, &LeafSet::new())?;
         let plan = PLANNER.plan(&plan.build()?).await?.physical;
@@ -328,7 +328,7 @@ impl Asked {
         let wanted = table.schema(leaves);
         let mut columns: Vec<Expr> = wanted.fields().iter().map(|field| ident(field.name())).collect();
         if columns.is_empty() {
-            // If a batch had no columns, some operators would not know its number of rows.
+            // If a batch had no columns, some operators would not know its number of rows. So read the column `ROW`.
             columns.push(ident(ROW));
         }
         Ok((provider, plan.project(columns)?))

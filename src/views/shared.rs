@@ -109,9 +109,9 @@ impl SharedRun {
         &self.planned.physical
     }
 
-    /// Returns the text for `explain`: the logical and the physical plan, and the filters that the scan applies.
-    /// After a run, also the metrics, and what the scan read and skipped. The reasons are known if the table is
-    /// watched.
+    /// Returns the text for `explain`: the logical and the physical plan, and the filters that the scan applies. After
+    /// a run, also the metrics, and what the scan read and skipped. The reasons why it skipped something are known only
+    /// if the table is watched.
     pub fn explain(&self) -> String {
         let plan = self.planned.explained();
         match self.views.len() {

@@ -31,15 +31,15 @@ pub struct View {
     pub(super) leaves: LeafSet,
     /// The value of `now()` in every row.
     pub(super) now: DateTime<Utc>,
-    /// The number of parts of all expressions of the view together.
+    /// The sum of [`Program::parts`] of all expressions. It decides how much work a run of the view may do.
     pub(super) parts: usize,
     /// The budget of work that a run has in addition to the work that its data allow.
     pub(super) budget: WorkBudget,
     /// The JSON of the ViewDefinition.
     pub(super) definition: Arc<[u8]>,
-    /// Whether the scan also reads the ids of resources, so that an error can name one.
+    /// Whether the scan also reads the ids of resources, so that an error can name a resource.
     pub(super) reads_ids: bool,
-    /// The columns that the view keeps, by their indexes in the definition. `None` means all.
+    /// The columns to which the view is restricted, by their indexes in the definition. `None` stands for all columns.
     pub(super) projected: Option<Arc<[usize]>>,
 }
 
@@ -57,8 +57,8 @@ pub(super) enum Names {
 pub(super) struct Filter {
     pub(super) at: String,
     pub(super) program: Program,
-    /// Conditions that hold for every resource that the `where` keeps. `None` if the `where` must be evaluated on every
-    /// resource.
+    /// Conditions that hold for every resource that the `where` keeps. `None` if the `where` can fail, so that it must
+    /// be evaluated on every resource.
     pub(super) necessary: Option<Necessary>,
 }
 
@@ -114,7 +114,7 @@ impl View {
         })
     }
 
-    /// Returns the same view. It also reads the ids of its resources, so that an error can name one.
+    /// Returns a copy of the view that also reads the ids of the resources, so that an error can name a resource.
     pub(super) fn with_ids(&self) -> Arc<View> {
         let mut view = self.clone();
         view.leaves.insert(ID.to_owned());

@@ -21,7 +21,8 @@ pub struct WrittenView {
     pub definition: Arc<[u8]>,
     /// The value of `now()` in the view's rows.
     pub now: DateTime<Utc>,
-    /// The requested columns, by their indexes in the definition, in this order. `None` for all.
+    /// The requested columns, by their indexes in the definition, in the order of the output. `None` stands for all
+    /// columns.
     pub columns: Option<Arc<[usize]>>,
 }
 

@@ -13,7 +13,7 @@ use crate::fhir::{Kind as FhirKind, TypeId, facts};
 use crate::fhirpath::parse;
 use crate::fhirpath::{Expr, ExprKind, FhirPathError, ItemType, JsonName, Program, System};
 
-/// Returns the name of the items' FHIR type. For a System type, returns the name of the corresponding FHIR type.
+/// Returns the name of a FHIR type. For a System type, returns the name of the corresponding FHIR type.
 pub(in crate::views) fn fhir_name(item_type: ItemType) -> &'static str {
     match item_type {
         ItemType::Fhir(_) => item_type.name(),
@@ -121,7 +121,8 @@ pub(in crate::views) fn column(
     }
 }
 
-/// Warns about each JSON name in the programs of an expression, and states FHIRPath's form of the name.
+/// Warns about each name that is written as in JSON, such as `valueCoding`, in the programs of an expression. The
+/// warning states FHIRPath's form of the name.
 pub(in crate::views) fn json_names<'p>(
     programs: impl IntoIterator<Item = &'p Program>,
     at: &str,
@@ -171,7 +172,7 @@ fn either(types: &[ItemType]) -> String {
     names.join(" or ")
 }
 
-/// Whether items of a type fit the type that a column declares.
+/// Whether items of the type `given` fit the type `declared` of a column.
 fn is_of(given: ItemType, declared: &str) -> bool {
     let name = declared.rsplit('/').next().unwrap_or(declared);
     let name = name.strip_prefix("FHIR.").unwrap_or(name);
@@ -211,7 +212,8 @@ pub(in crate::views) fn iteration(program: &Program, at: &str, findings: &mut Fi
     }
 }
 
-/// Warns about declared profiles of base R4 that belong to another resource type.
+/// Warns if the view's `profile` is R4's own definition of another resource type, for example of Patient in a view of
+/// Observations.
 pub(in crate::views) fn profiles(definition: &Definition, type_id: Option<TypeId>, findings: &mut Findings) {
     let Some(type_name) = type_id.map(|type_id| facts().get(type_id).name) else {
         return;

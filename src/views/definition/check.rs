@@ -11,7 +11,7 @@ use super::raw::Definition;
 use super::resolve;
 use crate::terminology::Terminology;
 
-/// The findings of a ViewDefinition, and its view if that can be run.
+/// The findings of a ViewDefinition, and its view if the view can be run.
 #[derive(Debug)]
 pub struct Checked {
     findings: Vec<Finding>,

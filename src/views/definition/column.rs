@@ -31,7 +31,7 @@ pub struct Column {
     pub fhir_type: Option<String>,
     /// The view's description of the column.
     pub description: Option<String>,
-    /// The column's tags, which concern particular systems.
+    /// The column's tags. They are hints for particular systems, such as databases.
     pub tags: Vec<Tag>,
     /// The SQL type of the column's values in typed output. For a collection, the SQL type of its items.
     pub sql: SqlType,
@@ -40,7 +40,7 @@ pub struct Column {
 /// A `tag` of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// The tag's name: `ansi/type`.
+    /// The tag's name, such as `ansi/type`.
     pub name: String,
     /// The tag's value.
     pub value: String,
@@ -48,11 +48,11 @@ pub struct Tag {
 
 /// The name of the tag with a column's SQL type.
 pub(in crate::views) const ANSI_TYPE: &str = "ansi/type";
-/// The key in a field's metadata for the FHIR type.
+/// The key of the column's FHIR type in the metadata of its Arrow field.
 const FHIR_TYPE: &str = "fhir_type";
-/// The key in a field's metadata for the view's description.
+/// The key of the column's description in the metadata of its Arrow field.
 const DESCRIPTION: &str = "description";
-/// The prefix of a tag's name in the keys of a field's metadata.
+/// In the metadata of a column's Arrow field, the key of a tag is this prefix and the tag's name.
 const TAG: &str = "tag:";
 
 impl Kind {
@@ -183,7 +183,7 @@ impl Column {
     }
 }
 
-/// Returns the item field of a collection's list.
+/// Returns the Arrow field of the items in a collection's list.
 pub(in crate::views) fn item_field(values: DataType) -> FieldRef {
     Arc::new(Field::new(LIST_ITEM, values, true))
 }

@@ -20,7 +20,7 @@ pub(in crate::views) struct RawConstant {
     pub(in crate::views) value: Option<Constant>,
 }
 
-/// The types that a constant may have, as suffixes of the value properties.
+/// The types that a constant may have, as in the names of its value properties: `Code` for `valueCode`.
 const TYPES: [&str; 20] = [
     "Base64Binary",
     "Boolean",

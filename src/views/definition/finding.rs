@@ -78,7 +78,8 @@ impl Finding {
         self.severity == Severity::Error
     }
 
-    /// Whether the finding may concern the rows. A missing property or an unmet profile does not change rows.
+    /// Whether the finding may concern the rows of the view. A finding about a missing property, a missing type of a
+    /// column or an unmet profile does not.
     pub fn is_about_rows(&self) -> bool {
         !self.is_of_missing_type && !matches!(self.code, IssueType::Required | IssueType::Invariant)
     }

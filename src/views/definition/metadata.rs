@@ -11,9 +11,9 @@ use crate::fhir::outcome::IssueType;
 /// The profiles of ViewDefinition that a definition claims to meet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::views) struct Claims {
-    /// ShareableViewDefinition: every column has a type.
+    /// Whether the definition claims to meet ShareableViewDefinition: every column has a type.
     pub(in crate::views) shareable: bool,
-    /// TabularViewDefinition: no column is a collection.
+    /// Whether the definition claims to meet TabularViewDefinition: no column is a collection.
     pub(in crate::views) tabular: bool,
 }
 
@@ -129,8 +129,8 @@ fn is_view_definition(findings: &mut Findings, root: Value<'_>, at: &ElementPath
         }
         Some(value) => match value.as_str() {
             None => findings.error(place, IssueType::Structure, must_be("a string", value)),
-            // Before the ballot, ViewDefinition was not a resource, and `resourceType` was the URL of a logical
-            // model.
+            // Before the ballot of 3.0, ViewDefinition was not a resource, and `resourceType` was the URL of a logical
+            // model. So accept both.
             Some(resource_type)
                 if resource_type == "ViewDefinition"
                     || resource_type.ends_with("/StructureDefinition/ViewDefinition") => {}
@@ -188,7 +188,7 @@ fn fhir_versions(findings: &mut Findings, root: Value<'_>, at: &ElementPath<'_>)
     let Some(value) = present(root, "fhirVersion") else {
         return;
     };
-    // Older drafts had a single version instead of a list.
+    // Older drafts had a single version instead of a list. So accept both.
     let versions: Vec<_> = if value.is_array() {
         value.items().collect()
     } else {

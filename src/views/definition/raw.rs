@@ -4,8 +4,8 @@
 //! expressions mean. `metadata` checks the properties that do not affect rows.
 //!
 //! Two forms of ViewDefinition are in use, and both are accepted. Their `resource`, `constant`, `where` and `select`
-//! are the same. SQL on FHIR 2.0 describes a logical model, and the ballot of 3.0 a resource of R6. Hence these
-//! differences:
+//! are the same. SQL on FHIR 2.0 defines ViewDefinition as a logical model, and the ballot of 3.0 defines it as a
+//! resource of R6. So these parts differ:
 //!
 //! | | 2.0.0 | 3.0.0-ballot |
 //! |---|---|---|
@@ -18,8 +18,8 @@
 //! | `select.repeat`, `%rowIndex` | | recursive traversal; the number of the item in its iteration |
 //! | in a `select` | `forEach` and `forEachOrNull` if they are equal | one of `forEach`, `forEachOrNull`, `repeat` |
 //!
-//! The specification's own text also writes `tags` for `tag`, so both are accepted. A `select` with two iterations is
-//! an error in both forms, and so is a view without `resource`.
+//! The specification's own text also writes `tags` for `tag`, so both are accepted. In both forms, this program reports
+//! an error for a `select` with two iterations, and for a view without `resource`.
 
 use super::constants::{self, RawConstant};
 use super::element_path::ElementPath;
@@ -48,7 +48,7 @@ pub(in crate::views) struct Located {
     pub(in crate::views) text: String,
 }
 
-/// The iteration of a `select`.
+/// The iteration of a `select`: its `forEach`, `forEachOrNull` or `repeat`.
 #[derive(Clone, Debug)]
 pub(in crate::views) enum RawIteration {
     Each(Located),
@@ -90,7 +90,7 @@ pub(in crate::views) struct RawTag {
     pub(in crate::views) value: String,
 }
 
-/// The maximum nesting of `select`s. No real view comes near it, and recursion to this depth is safe.
+/// The maximum nesting of `select`s. No real view has so many levels, and recursion to this depth is safe.
 const MAX_DEPTH: usize = 32;
 
 const SELECT: [&str; 6] = ["column", "select", "forEach", "forEachOrNull", "repeat", "unionAll"];

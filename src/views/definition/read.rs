@@ -1,5 +1,6 @@
-//! Reads properties of JSON objects. A property that is missing or has the wrong JSON type is left out and becomes a
-//! finding with its place. So one fault does not hide the next.
+//! Reads properties of JSON objects. If a required property is missing, or a property has the wrong JSON type, the
+//! property is left out, and a finding with its place is added. The check then continues, so one fault does not hide
+//! the next.
 
 use std::collections::HashSet;
 
@@ -119,7 +120,8 @@ pub(in crate::views) fn must_be(wanted: &str, value: Value<'_>) -> String {
 /// The properties that any element may have and that views ignore.
 const IGNORED: [&str; 3] = ["id", "extension", "fhir_comments"];
 
-/// Warns about properties that `what` does not define. Reports an error for each property that occurs twice.
+/// Warns about each property of `value` that is neither in `names` nor in `IGNORED`. Reports an error for each property
+/// that occurs twice. Messages call the object `what`, such as `a column`.
 pub(in crate::views) fn known(
     findings: &mut Findings,
     value: Value<'_>,

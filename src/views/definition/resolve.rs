@@ -51,7 +51,7 @@ pub(in crate::views) fn resolve(
         findings,
     };
     let filters: Vec<Option<Filter>> = definition.wheres.iter().map(|filter| resolver.filter(filter)).collect();
-    // Drop the leaves of the filters. The view's own leaves are those of its selects.
+    // Drop the leaves that the filters read. `View::leaves` has only the leaves that the selects read.
     resolver.leaves.clear();
     let (mut selects, mut columns) = (Vec::new(), Vec::new());
     for select in &definition.selects {
@@ -163,7 +163,7 @@ struct Resolver<'f> {
     terminology: Option<Arc<Terminology>>,
     names: Names,
     leaves: LeafSet,
-    /// The number of parts of all expressions together.
+    /// The sum of [`Program::parts`] of all expressions. It decides how much work a run of the view may do.
     parts: usize,
     findings: &'f mut Findings,
 }
@@ -250,8 +250,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// Resolves a select. Also returns its columns, which fill output slots from `base` on. Cells with errors are
-    /// left out.
+    /// Resolves a select. Also returns its columns, which fill output slots from `base` on. A column with an error gets
+    /// no cell.
     fn select(&mut self, raw: &RawSelect, context: Context<'_>, base: usize) -> (Select, Vec<Placed>) {
         let iteration = raw
             .iteration

@@ -45,8 +45,8 @@ pub enum SqlType {
     },
 }
 
-/// The precision and scale of a decimal without arguments: the maximum number of digits, and about half of them after
-/// the decimal point.
+/// The precision and scale of `DECIMAL` without arguments: 38 digits, which is the maximum, and 18 of them after the
+/// decimal point.
 const WIDEST: (u8, u8) = (38, 18);
 
 impl SqlType {
@@ -119,7 +119,7 @@ impl SqlType {
         }
     }
 
-    /// Whether any value of a kind can have this type.
+    /// Whether values of a kind can be converted to this type. The conversion may still fail for some of them.
     pub(in crate::views) fn suits(self, kind: Kind) -> bool {
         let number = matches!(
             self,

@@ -17,7 +17,8 @@ pub(in crate::views) const TEXT: usize = 1 << 30;
 /// The approximate number of bytes of text in one portion of the output.
 pub(in crate::views) const PORTION_TEXT: usize = 1 << 24;
 
-/// What is left of the limits of one evaluation.
+/// The limits of one evaluation: `rows` is the maximum of each part, and `cells` is the number of cells that may still
+/// be taken.
 #[derive(Debug)]
 pub(in crate::views) struct Budget {
     rows: usize,

@@ -1,5 +1,6 @@
 //! Finds the resource that causes an error of a view. Expressions run over whole batches, so their errors name no
-//! resource. The batch is halved until it has only one resource, which still fails.
+//! resource. So the batch is halved again and again. Each time, the search continues in a half that fails, until it has
+//! only one resource.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 

@@ -219,7 +219,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns the items that an expression yields. Fails if there are more items than the budget allows rows.
+/// Returns the items that an expression yields. Fails if the number of items exceeds the maximum number of rows in
+/// `budget`.
 pub(in crate::views) fn run(
     program: &Program,
     focus: &Focus,

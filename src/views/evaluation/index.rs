@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 /// Stands in place of a row number if there is no row. The value is null.
 pub(in crate::views) const NONE: u32 = u32::MAX;
-/// Stands in place of a row number for an iteration without items. The value is null, but the value of `%rowIndex` is
-/// 0.
+/// Stands in place of a row number in the row that `forEachOrNull` adds for a context without items. The value is null,
+/// but the value of `%rowIndex` is 0.
 pub(in crate::views) const NOTHING_FOUND: u32 = u32::MAX - 1;
 
 /// Row numbers, one for each row.
@@ -30,8 +30,8 @@ impl Index {
         }
     }
 
-    /// Returns the numbers of `self` for the rows that `outer` selects. The two special numbers in `outer` stay as they
-    /// are.
+    /// Returns for each row in `outer` the number that `self` has for this row. The two special numbers in `outer` stay
+    /// as they are.
     pub(super) fn through(&self, outer: &Arc<[u32]>) -> Index {
         match self {
             Index::Same => Index::At(outer.clone()),

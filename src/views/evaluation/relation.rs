@@ -57,7 +57,8 @@ pub(in crate::views) struct Part {
 pub(in crate::views) struct Group {
     pub(in crate::views) parts: Vec<Part>,
     pub(in crate::views) index: Index,
-    /// Whether the values come from the context of the current select, and not from an iteration inside the select.
+    /// Whether the values come from the context of the current select, and not from an iteration inside the select. If
+    /// so, `%rowIndex` is 0 in the row that `forEachOrNull` adds for a context without items.
     pub(in crate::views) own: bool,
 }
 

@@ -1,7 +1,7 @@
 //! `repeat`: evaluates the expressions on a context, then on their results, and so on. Each item is followed by the
 //! items that were found on it.
 //!
-//! An element that contains itself has as many levels of columns as the data, so a view with `repeat` reads
+//! If an element can contain itself, the data decide how many levels of columns it has. So a view with `repeat` reads
 //! everything below the context.
 
 use super::super::definition::raw::Located;
@@ -29,7 +29,7 @@ pub(in crate::views) fn resolve(
     context: Option<&Program>,
     leaves: &mut LeafSet,
 ) -> Result<(Iteration, Program), (String, FhirPathError)> {
-    // Compile leniently, because an expression may exist on some types of items and not on others.
+    // Compile leniently, because the elements of an expression may exist on some types of items and not on others.
     let everything = |_| Some(vec![EVERYTHING]);
     let compiled = |text: &str, context: Option<&Program>| -> Result<Program, FhirPathError> {
         compile(
@@ -82,7 +82,7 @@ pub(in crate::views) fn resolve(
 }
 
 /// Returns the items that `repeat` finds, in order, as contexts, and the number of items of each context of `focus`.
-/// An error if they exceed the budget.
+/// Fails if the items exceed the budget.
 pub(in crate::views) fn enter(
     first: &[Program],
     next: &[Program],

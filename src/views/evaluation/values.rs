@@ -24,7 +24,7 @@ pub(in crate::views) struct Gathered {
     pub(in crate::views) slots: Index,
 }
 
-/// Returns the value of each row of `collection`, or a list of values for each row if the column is a collection.
+/// Returns one value for each row of `collection`, or one list of values for each row if `column.collection` is set.
 pub(in crate::views) fn gather(column: &Column, collection: &Collection) -> Result<Gathered, RunError> {
     if column.collection {
         lists(column, collection)
@@ -100,7 +100,8 @@ fn lists(column: &Column, collection: &Collection) -> Result<Gathered, RunError>
     })
 }
 
-/// Returns the column of the items, if its values already have the form of the output.
+/// Returns the array of the items' values, if it has the form of the output or can be cast to it. `None` if each item
+/// must be converted on its own.
 fn native(kind: Kind, items: &Items) -> Option<ArrayRef> {
     let text = |text: &Option<arrow::array::StringArray>| Some(Arc::new(text.clone()?) as ArrayRef);
     match (kind, items.values()) {

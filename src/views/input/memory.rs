@@ -16,7 +16,7 @@ use super::reader::{Document, Pick, Reader};
 use crate::fhir::TypeId;
 use crate::plan::{Pace, Part, Parts, Prefetch};
 
-/// The number of bytes of documents at which a group is large enough for a thread.
+/// A group gets no more documents when it has this many bytes, because it is then large enough for a thread.
 const GROUP_BYTES: usize = 1 << 20;
 /// The maximum number of documents in a group.
 const GROUP: usize = 4096;
@@ -44,7 +44,7 @@ impl Rows {
 
 impl SharedRows {
     /// Returns the rows of several views, of any resource types, over documents that are read once. If there is a
-    /// `pick`, only the resources that it selects count.
+    /// `pick`, only the resources that it selects are used.
     pub fn of_documents<D: Document + 'static>(
         views: Vec<Arc<View>>,
         documents: impl Iterator<Item = D> + Send + 'static,
@@ -93,7 +93,7 @@ fn ahead<T: Send + 'static>(parts: Parts<T, RunError>, limit: Option<usize>) -> 
     Prefetch::new(parts, pace).boxed()
 }
 
-/// Combines documents to groups that are large enough for a thread, in order.
+/// Combines documents into groups that are large enough for a thread, in order.
 fn groups<D: Document>(mut documents: impl Iterator<Item = D>) -> impl Iterator<Item = Vec<D>> {
     std::iter::from_fn(move || {
         let (mut group, mut bytes) = (Vec::new(), 0);

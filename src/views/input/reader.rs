@@ -57,7 +57,8 @@ pub trait Pick: Send + Sync {
     fn reads(&self, type_id: TypeId) -> Vec<&'static str>;
 }
 
-/// Reads from documents what some views need. When a group of documents is read, its tools are kept for the next group.
+/// Reads from documents the properties that some views need. When a group of documents has been read, its `Tools` are
+/// kept in `idle` for the next group.
 pub struct Reader {
     pick: Option<Arc<dyn Pick>>,
     clips: Vec<Clip>,
@@ -236,7 +237,7 @@ impl<D: Document> Batches<D> {
         }
     }
 
-    /// Puts the tools back for the next group of documents.
+    /// Returns the tools to the reader, which keeps them for the next group of documents.
     fn hand_back(&mut self) {
         if let Some(tools) = self.tools.take() {
             let mut idle = self.reader.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -410,7 +411,8 @@ fn type_of<'t>(resource: Value<'t>) -> Option<std::borrow::Cow<'t, str>> {
     resource.get_str(TYPE)
 }
 
-/// Adds a resource to its batch. A full batch becomes ready. Returns the reason if the resource is refused.
+/// Adds a resource to the batch of its type. If the batch is full, moves it to `ready`. Returns the reason if the
+/// resource is refused.
 fn store(
     shredder: &mut Shredder,
     type_id: TypeId,

@@ -1,5 +1,5 @@
-//! Assembles a view's output from the workers' results: text before and after the rows, text between batches, and the
-//! limit. The caller decides the order of batches.
+//! Assembles a view's output from the rows that the workers computed. Adds the text before the rows, after the rows and
+//! between batches, and cuts the rows at the limit. The caller decides the order of batches.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(in crate::views) struct Piece {
 pub(in crate::views) struct Assembly {
     view: Arc<View>,
     form: Form,
-    /// The number of rows that are still wanted.
+    /// The number of rows that the output still takes until the limit is reached.
     left: usize,
     /// Whether the output already has rows.
     begun: bool,
@@ -49,8 +49,9 @@ enum Form {
 }
 
 impl Assembly {
-    /// Begins an output of at most `limit` rows. `share` is the number of outputs that are written at the same time and
-    /// divide the memory. `room` limits the bytes of rows that wait for their Parquet types.
+    /// Begins an output of at most `limit` rows. `share` is the number of outputs that are written at the same time.
+    /// Each of them gets an equal part of the memory. `room` limits the bytes of rows that wait for their Parquet
+    /// types.
     pub(in crate::views) fn new(
         view: Arc<View>,
         format: Format,

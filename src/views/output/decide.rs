@@ -12,7 +12,7 @@ use crate::views::definition::column::Column;
 use crate::views::definition::kind::Kind;
 use crate::views::definition::sql_type::SqlType;
 
-/// The precisions that a decimal type may get: the maximum for eight bytes, and the maximum of all decimals.
+/// The precisions that a decimal type may get. 18 digits fit into eight bytes, and 38 digits are the maximum.
 const PRECISIONS: [u8; 2] = [18, 38];
 /// The maximum number of decimals that the seconds of a moment may have.
 const MICROSECONDS: usize = 6;
@@ -65,7 +65,7 @@ impl fmt::Display for WhyText {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     wanted: Wanted,
-    /// The maximum number of digits before and after the decimal point.
+    /// The maximum number of digits before the decimal point, and the maximum number of digits after it.
     digits: (i64, i64),
     dates: bool,
     moments: bool,

@@ -1,7 +1,7 @@
-//! Writes rows as Parquet. A column with a tag `ansi/type` has the type that the tag names. The types of other
-//! columns depend on the declared FHIR type and may depend on all values (`decide`). If they do, the rows wait in a
-//! spool until the last row has arrived. A field's metadata has the column's FHIR type, its tags, and the reason if
-//! the column is text.
+//! Writes rows as Parquet. A column with a tag `ansi/type` has the type that the tag names. The types of other columns
+//! depend on the declared FHIR type and may depend on all values (`decide`). If a type depends on the values, the rows
+//! wait in a spool until the last row has arrived. A field's metadata has the column's FHIR type, its tags, and the
+//! reason if the column is text.
 
 use std::sync::Arc;
 
@@ -51,14 +51,15 @@ pub(in crate::views) struct ParquetWriter {
 enum Form {
     /// All types are known.
     Known(Box<ArrowWriter<Vec<u8>>>),
-    /// Values decide the types of some columns. `seen` has what is known of the values of those columns.
+    /// Values decide the types of some columns. `seen` has an entry for each column: what its values have in common so
+    /// far, or `None` if the type is known.
     Open { seen: Vec<Option<Seen>>, spool: Spool },
 }
 
 impl ParquetWriter {
-    /// Returns a writer. `share` is the number of writers that work at the same time and divide the memory. With
-    /// `as_text`, dates, times and decimals without a tag are written as text. Otherwise their values decide the types,
-    /// and the rows wait until all values are known. `room` limits the bytes of waiting rows.
+    /// Returns a writer. `share` is the number of writers that work at the same time. Each of them gets an equal part
+    /// of the memory. With `as_text`, dates, times and decimals without a tag are written as text. Otherwise their
+    /// values decide the types, and the rows wait until all values are known. `room` limits the bytes of waiting rows.
     pub(in crate::views) fn new(
         columns: &[Column],
         as_text: bool,
@@ -105,7 +106,8 @@ impl ParquetWriter {
         }
     }
 
-    /// Ends the rows. The result writes the rest of the output when it is read.
+    /// Finishes the output, because there are no more rows. The result is an iterator that writes the rest of the
+    /// output when it is read.
     pub(in crate::views) fn finish(self) -> Result<Rest, RunError> {
         let (share, columns) = (self.share, self.columns);
         let (seen, spool) = match self.form {

@@ -26,7 +26,8 @@ pub(super) struct Spool {
     held: Vec<RecordBatch>,
     bytes: usize,
     file: Option<Parts>,
-    /// The position and the length of each part of the file.
+    /// The position and the length of each run in the file. A run is the batches that moved to the file together, as
+    /// Parquet.
     runs: Vec<(u64, usize)>,
     /// The bytes of the spool's batches in memory and in the file, as they count against the common limit.
     taken: Taken,

@@ -48,8 +48,8 @@ pub(super) fn array(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunEr
     let Some(list) = array.as_list_opt::<i32>() else {
         return values(column, array);
     };
-    // Convert only the items of this slice. Other items belong to rows beyond the limit, and their values need not fit
-    // the type.
+    // Convert only the items of this slice. The list may also have items of rows that the limit cuts off. Their values
+    // need not fit the type.
     let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
     let items = list.values().slice(first as usize, (last - first) as usize);
     let values = values(column, &items)?;

@@ -63,13 +63,14 @@ pub(in crate::views) fn fan(
     })
 }
 
-/// Returns a function that says whether a view needs more rows. It does, unless its flag in `stopped` is set.
+/// Returns a function that says whether a view needs more rows. A view needs more rows unless its flag in `stopped` is
+/// set.
 pub(in crate::views) fn wants(stopped: Stopped) -> impl Fn(usize) -> bool + Clone {
     move |place| !stopped[place].load(Ordering::Relaxed)
 }
 
-/// Returns the schema of the operator's output. The names of columns are indexes, because several views may have the
-/// same name or none.
+/// Returns the schema of the operator's output. The column of a view is named by the index of the view (`rows0`),
+/// because several views may have the same name or none.
 pub(in crate::views) fn schema(views: &[Arc<View>]) -> SchemaRef {
     let before = [
         Arc::new(Field::new("view", DataType::UInt32, false)),

@@ -212,8 +212,8 @@ fn compared(view: &View, at: usize, operator: Operator, values: &[&ScalarValue])
     everywhere(view, at, &of_cell)
 }
 
-/// Returns the condition that a single text is one of several texts. Dictionary codes can decide this for all texts
-/// together.
+/// Returns a condition such as `(code) in ('a' | 'b')`: the column's text is one of the values. Dictionary codes can
+/// decide this for all values together. `None` if the cell may have several values, or if it is no comparison of texts.
 fn texts(column: &Column, cell: &Cell, path: &str, operator: Operator, values: &[&ScalarValue]) -> Option<String> {
     let of_text = |item_type: &ItemType| item_type.system() == Some(System::String);
     let is_text = matches!(column.sql, SqlType::Text(_)) && column.kind == Kind::Text;
@@ -227,7 +227,7 @@ fn texts(column: &Column, cell: &Cell, path: &str, operator: Operator, values: &
 }
 
 /// Returns the comparison of a cell with a value, as a FHIRPath expression on the cell's context. It is true if SQL's
-/// comparison is true.
+/// comparison is true. `None` if there is no such expression.
 fn cell_compared(column: &Column, cell: &Cell, path: &str, operator: Operator, value: &ScalarValue) -> Option<String> {
     let types = cell.program.output_types();
     let all = |wanted: &[System]| {

@@ -1,5 +1,5 @@
-//! A view over a lake as a SQL table. A query evaluates only the columns that it names, and its filters on them reach
-//! the scan.
+//! A view over a lake as a SQL table. A query evaluates only the columns that it names. Its filters on these columns
+//! are pushed down to the scan.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ impl TableProvider for ViewTable {
             .filter(|at| read.index_of(schema.field(*at).name()).is_ok())
             .collect();
         if columns.is_empty() {
-            // If a batch had no columns, some operators would not know its number of rows.
+            // If a batch had no columns, some operators would not know its number of rows. So read the column `ROW`.
             columns.push(schema.index_of(ROW)?);
         }
         let scan = provider.scan(state, Some(&columns), &filters, None).await?;
