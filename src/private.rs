@@ -1,9 +1,10 @@
-//! Files and folders that only their owner may read: everything with health records, or with access to them.
+//! Makes files and folders that only the operating system's user of this process may read. They contain health records,
+//! or something that gives access to health records.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::path::Path;
 
-/// Makes a folder and its missing parents.
+/// Makes a folder and its missing parents. Only the user of this process has access to them.
 pub(crate) fn folder(path: &Path) -> std::io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -12,7 +13,7 @@ pub(crate) fn folder(path: &Path) -> std::io::Result<()> {
     builder.create(path)
 }
 
-/// Returns options to open a file. A file that they create is readable by its owner alone.
+/// Returns options to open a file. If the file is created, only the user of this process may read and write it.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
