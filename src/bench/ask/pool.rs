@@ -29,7 +29,7 @@ const ROWS_OF_PERSON: usize = 64;
 
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<FxHasher>>;
 
-/// What queries can draw from the rows of a type.
+/// The values that a benchmark's queries can use, taken from the rows of one type.
 #[derive(Debug)]
 pub(in crate::bench) struct Pool {
     /// The number of rows that the scope shows.

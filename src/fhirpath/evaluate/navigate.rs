@@ -436,9 +436,9 @@ fn widened(list: &ListArray, elements: &ListArray) -> Option<ListArray> {
     ListArray::try_new(field.into(), offsets, Arc::new(NullArray::new(slots)), None).ok()
 }
 
-/// Returns the values of the companion list `array`, moved to the slots that the items have in the main list `with`. In
-/// each row, both lists have the same length. But the two arrays may have been sliced or gathered separately, so their
-/// offsets may differ.
+/// Returns the values of the companion list `array` in the order and at the offsets of the main list `with`. In each
+/// row, both lists have the same number of items. Their offsets may differ, because each array may have been sliced or
+/// gathered separately.
 fn aligned(array: &ListArray, with: &ListArray) -> ArrayRef {
     let (own, wanted) = (array.value_offsets(), with.value_offsets());
     if own.first() == wanted.first() && own.last() == wanted.last() && array.values().len() == with.values().len() {

@@ -1,15 +1,16 @@
-//! The places of a server's connections. If all are taken and another client connects, one of the connections is
-//! closed.
+//! The places of a server's connections. If all are taken and another client connects, at least one of the connections
+//! is closed.
 //!
-//! A connection is not closed while the server answers its request. All other connections wait for their client. The
-//! server closes the waiting connection that comes first in this order:
+//! A connection is not closed while the server answers its request. All other connections wait for their client. These
+//! rules decide which of them is closed. A rule decides only between connections that the rules above it leave equal:
 //!
-//! 1. Its address has more connections than its share. The address with the most connections comes first.
-//! 2. It has waited for at least a second.
-//! 3. It is between two requests. After these come connections that wait for a request's head, then for a request's
-//!    body, then for the client to read the response.
-//! 4. Its address has the most connections.
-//! 5. It has waited longest.
+//! 1. A connection of an address above its share is closed first. Of several such addresses, the one with the most
+//!    connections loses one.
+//! 2. A connection that has waited for at least a second is closed before one that has waited for less.
+//! 3. A connection between two requests is closed first. Next are those that wait for a request's head, then for a
+//!    request's body, then for the client to read the response.
+//! 4. A connection of the address with the most connections is closed first.
+//! 5. The connection that has waited longest is closed first.
 //!
 //! So neither idle nor slow connections keep new clients out, and a new client has a second to send its request.
 

@@ -190,7 +190,7 @@ impl Block {
         self.texts.capacity() + self.entries.capacity() * size_of::<Entry>() + self.identifiers.capacity() * 24
     }
 
-    /// Frees unused memory of the texts, if it exceeds an eighth of their length, and of the entries.
+    /// Frees the unused memory of the entries. Frees that of the texts only if it exceeds an eighth of their length.
     pub(in crate::ingest) fn shrink(&mut self) {
         if self.texts.capacity() > self.texts.len() + self.texts.len() / 8 {
             self.texts.shrink_to_fit();

@@ -20,8 +20,8 @@ use crate::lake::scratch::Parts;
 
 /// The maximum number of bytes of the input's records in memory. Further records are in a temporary file.
 const IN_MEMORY: usize = 48 << 20;
-/// The maximum number of the input's records that are stored here. It limits the index of their positions. Instead of
-/// further records, units see the lake's versions, if there are any.
+/// The maximum number of the input's records that are stored here. It limits the memory for their positions. Further
+/// records are not stored. In place of such a record, a unit sees the lake's version of it, if there is one.
 const MAX_RECORDS: usize = 2 << 20;
 /// If the cache for units has more bytes than this, it is emptied.
 const MAX_READ: usize = 32 << 20;

@@ -72,7 +72,7 @@ pub(in crate::lake) struct AddedAttachment {
     pub(in crate::lake) trailer: Trailer,
 }
 
-/// Whether the catalog has ever had an attachment, so that the table exists.
+/// Whether the table of attachments exists. It exists if the catalog has ever had an attachment.
 pub(in crate::lake) fn has_attachments(connection: &Connection) -> Result<bool, LakeError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'tabularium_attachment')";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)

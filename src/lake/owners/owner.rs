@@ -125,7 +125,8 @@ pub fn assemble(owner: i64, hash: u64) -> String {
     uuid::Uuid::from_u64_pair(owner as u64, low).to_string()
 }
 
-/// Returns 59 bits of a hash as an owner. The version nibble is 8, so the result is neither of the reserved owners.
+/// Makes an owner from 59 bits of a hash. An owner is the first half of a UUIDv8, so its version bits are 8. Therefore
+/// the result is never 0 or 1, the reserved owners.
 fn layout(hash: u64) -> i64 {
     let high = (hash >> 17) & ((1 << 47) - 1);
     let low = hash & 0xfff;

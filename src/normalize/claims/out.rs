@@ -71,8 +71,8 @@ impl Context<'_> {
 }
 
 /// Returns the profile of US Core 6.1 that a generated resource meets, even if its claim leaves out facts. An
-/// InsurancePlan states no profile: US Core has none for it, and Plan-Net's requires the plan's networks, which no
-/// Coverage states.
+/// InsurancePlan gets no profile. US Core has none for it. Plan-Net has one, but it requires the plan's networks, and
+/// no Coverage states them.
 fn profile(resource_type: &str) -> Option<&'static str> {
     Some(match resource_type {
         "Condition" => "http://hl7.org/fhir/us/core/StructureDefinition/us-core-condition-encounter-diagnosis",

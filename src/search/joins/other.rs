@@ -196,8 +196,8 @@ impl Take for Referred {
     }
 }
 
-/// Looks up a List, and yields the ids of its entries that refer to resources of the table's type. Entries marked as
-/// deleted are left out.
+/// Looks up a List, and yields the ids of the resources to which its entries refer. Only resources of the table's type
+/// count. Entries marked as deleted are left out.
 #[derive(Debug)]
 pub(in crate::search) struct Entries {
     label: String,

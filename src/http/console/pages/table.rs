@@ -22,7 +22,7 @@ use crate::http::service::Service;
 use crate::search::raw;
 use crate::search::{Handling, Request};
 
-/// The default query: the first page of all resources.
+/// The default query: the first page of all resources of the type.
 const FIRST: &str = "_count=50";
 
 #[derive(Template)]

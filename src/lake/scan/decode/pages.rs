@@ -144,10 +144,10 @@ fn read_page(
     let metadata = file.metadata().row_group(group);
     let chunk = metadata.column(leaf);
     let zstd = chunk.compression_codec() == CompressionCodec::ZSTD;
-    // Let the chunk start at this page, because the library's page reader takes all bytes between a chunk's start and
-    // its first page for a dictionary. Declare a zstd page as uncompressed, so that the library returns its compressed
-    // bytes, and decompress them with `unpack`. The library would make a new zstd context for each reader, which takes
-    // longer than decompressing a page.
+    // The library's page reader assumes that the bytes between a chunk's start and its first page are a dictionary. So
+    // the chunk is made to start at this page. A zstd page is declared as uncompressed. Then the library returns its
+    // compressed bytes, and `unpack` decompresses them. The library would make a new zstd context for each reader. That
+    // takes longer than decompressing a page.
     let mut page_alone = chunk.clone().into_builder().set_data_page_offset(location.offset);
     if zstd {
         page_alone = page_alone.set_compression(Compression::UNCOMPRESSED);

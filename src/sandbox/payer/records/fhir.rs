@@ -227,8 +227,8 @@ impl<'w> Asker<'w> {
     }
 }
 
-/// Counts a request, waits for the knob `slow`, and then runs the request by `asked`. If other knobs make this request
-/// fail, returns the failure instead.
+/// Counts a request and sleeps for the time that the knob `slow` sets. If another knob makes the request fail, returns
+/// that failure. Otherwise calls `asked`, which answers the request.
 async fn framed(
     world: &World,
     organization: &str,

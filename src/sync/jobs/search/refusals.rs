@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The maximum number of refused searches of one type. `OF_JOB` is the maximum for all types together.
 const OF_TYPE: u32 = 64;
 const OF_JOB: u32 = 400;
-/// If the source has answered no search, it gets no further ones after this number of similar refusals.
+/// If a source has answered no search and has refused this many in a similar way, searches with such a refusal are not
+/// tried again in another form.
 const HOPELESS: u32 = 40;
 /// If narrower searches failed for this number of types and helped for none, they are not tried again. Only types with
 /// similar refusals count.
