@@ -127,8 +127,8 @@ pub enum Reason {
     /// Several resources match the entry's `ifNoneExist` or conditional `request.url`.
     #[error("several resources match its condition")]
     SeveralMatch,
-    /// The entry's `ifNoneExist` or conditional `request.url` uses a search parameter other than `identifier` and
-    /// `_id`, or a malformed value.
-    #[error("its condition uses search parameters other than identifier and _id")]
+    /// The entry's `ifNoneExist` or conditional `request.url` has no search parameter, one other than `identifier` and
+    /// `_id`, or an identifier without a value.
+    #[error("its condition is not made of identifier and _id, each with a value")]
     UnsupportedCondition,
 }

@@ -10,7 +10,7 @@ use crate::columns::json::Value;
 use crate::fhir::nearest::nearest;
 use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
-use crate::fhirpath::Constant;
+use crate::fhirpath::{Constant, DATA_VARIABLES};
 
 /// A constant. Its value is `None` if it could not be read.
 #[derive(Clone, Debug)]
@@ -44,8 +44,6 @@ const TYPES: [&str; 20] = [
     "Uuid",
 ];
 
-/// Names that FHIRPath defines and that no constant may have.
-const TAKEN: [&str; 4] = ["resource", "rootResource", "context", "rowIndex"];
 /// Names that FHIRPath defines and that a constant may redefine, with a warning.
 const HIDDEN: [&str; 3] = ["ucum", "sct", "loinc"];
 
@@ -60,7 +58,7 @@ pub(in crate::views) fn constant(
         let place = at.property("name");
         if !is_name(name) {
             findings.error(place, IssueType::Invariant, no_name(name));
-        } else if TAKEN.contains(&name.as_str()) {
+        } else if DATA_VARIABLES.contains(&name.as_str()) {
             findings.error(place, IssueType::Value, format!("%{name} is FHIRPath's own"));
         } else if HIDDEN.contains(&name.as_str()) {
             findings.warn(place, IssueType::Value, format!("hides FHIRPath's own %{name}"));

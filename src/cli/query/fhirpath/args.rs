@@ -7,7 +7,7 @@ use crate::cli::service::mode::Mode;
 use crate::cli::tables::terminology::TerminologyArgument;
 use crate::cli::terminal::failure::Failure;
 use crate::fhirpath::parse;
-use crate::fhirpath::{CompileOptions, Constant, Expr, ExprKind};
+use crate::fhirpath::{CompileOptions, Constant, DATA_VARIABLES, Expr, ExprKind};
 
 /// Evaluate a FHIRPath expression over resources
 ///
@@ -80,15 +80,12 @@ fn constant(text: &str) -> Result<(String, Constant), String> {
     if name.is_empty() {
         return Err("the name is empty".to_owned());
     }
-    if OWN.contains(&name) {
+    if DATA_VARIABLES.contains(&name) {
         return Err(format!("%{name} is FHIRPath's own"));
     }
     let literal = literal(value).unwrap_or_else(|| Constant::String(value.to_owned()));
     Ok((name.to_owned(), literal))
 }
-
-/// The variables that FHIRPath defines itself, so `--constant` cannot set them.
-const OWN: [&str; 3] = ["context", "resource", "rootResource"];
 
 /// Parses a FHIRPath literal. Returns `None` for other text. FHIRPath parses a `-` as an operator and not as part of a
 /// literal. So this function removes a leading `-`, and adds it to the parsed number or quantity.
@@ -153,6 +150,7 @@ mod tests {
         assert_eq!(value("a=-true"), Constant::String("-true".into()));
         assert_eq!(value("a=--5"), Constant::String("--5".into()));
         assert!(constant("context=5").is_err() && constant("rootResource=a").is_err());
+        assert!(constant("rowIndex=5").is_err());
         assert!(constant("a").is_err() && constant("=5").is_err());
     }
 }
