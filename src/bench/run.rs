@@ -592,8 +592,12 @@ impl<'a> Running<'a> {
     /// memory.
     fn end(mut self) -> Result<Option<u64>, BenchError> {
         self.stop();
-        if let (Asked::Own { store, .. }, Some(announced)) = (&self.bench.asked, &self.announced) {
-            store.settings().set_base_url(announced)?;
+        if let Asked::Own { store, .. } = &self.bench.asked {
+            let settings = store.settings();
+            match &self.announced {
+                Some(announced) => settings.set_base_url(announced)?,
+                None => settings.remove_base_url()?,
+            }
         }
         Ok(self.peak)
     }

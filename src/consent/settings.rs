@@ -25,4 +25,11 @@ impl Settings<'_> {
         self.store.connection().execute(sql, [BASE_URL, url])?;
         Ok(())
     }
+
+    /// Removes the base address, as if no server had run on this folder.
+    pub fn remove_base_url(&self) -> Result<(), Error> {
+        let sql = "DELETE FROM setting WHERE name = ?1";
+        self.store.connection().execute(sql, [BASE_URL])?;
+        Ok(())
+    }
 }

@@ -217,6 +217,17 @@ fn an_interrupted_bench_leaves_no_server_and_the_store_as_it_was() {
     );
 }
 
+#[test]
+fn a_bench_stores_no_base_url() {
+    use tabularium::consent::{Clock, Store};
+    let lake = lake_of(1);
+    let arguments = ["--mix", "read", "--seconds", "0.01", "--warm-up", "0", "--clients", "1"];
+    let output = bench(lake.path(), &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let store = Store::open(lake.path(), Clock::System).unwrap();
+    assert_eq!(store.settings().base_url().unwrap(), None);
+}
+
 /// A server that answers reads of any type, and closes each connection after this many requests.
 fn gone_after(answers: usize) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
