@@ -426,6 +426,7 @@ fn moment(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::span::CUT;
     use super::*;
 
     const HEAD: &str = "<?xml version=\"1.0\"?><ClinicalDocument xmlns=\"urn:hl7-org:v3\"><title>Visit</title>\
@@ -615,6 +616,10 @@ mod tests {
             ),
             ["", "t", "a|b", "a|c\nx\ty"]
         );
+        // The note about columns follows a table in a cell, too.
+        let tall = "<td rowspan=\"2\">x</td>".repeat(65);
+        let rows = table(&format!("<tr><td><table><tr>{tall}</tr></table></td></tr>"));
+        assert!(rows[1].ends_with(&format!("x\n{CUT}")), "{rows:?}");
     }
 
     #[test]

@@ -195,5 +195,9 @@ impl Narrative {
             self.text.push_str(&row.join("\t"));
             self.text.push('\n');
         }
+        if is_cut {
+            self.text.push_str(CUT);
+            self.text.push('\n');
+        }
     }
 }
