@@ -154,10 +154,13 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
                     | Keyword::AT => *operators += 1,
                     _ => {}
                 }
-                last = word.keyword;
             }
             token => levels.level.operators += usize::from(is_operator(token)),
         }
+        last = match token {
+            Token::Word(word) => word.keyword,
+            _ => Keyword::NoKeyword,
+        };
         if levels.around + levels.level.operators > MAX_OPERATORS {
             return Err(SqlError::Statement(format!(
                 "the statement chains more than {MAX_OPERATORS} operators; compare with many values by IN (...)"
@@ -231,6 +234,7 @@ mod tests {
             format!("SELECT 1{}", " UNION ALL SELECT 1".repeat(many)),
             format!("SELECT 1 FROM a{}", " CROSS JOIN b".repeat(many)),
             format!("SELECT 1 FROM a{} WHERE 1 = 1", ", b".repeat(many)),
+            format!("SELECT DISTINCT * FROM a{}", ", b".repeat(many)),
             format!(
                 "WITH t0 AS (SELECT 1 AS a){} SELECT * FROM t17",
                 (0..17)
