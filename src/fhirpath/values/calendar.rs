@@ -129,10 +129,16 @@ fn move_millis(kind: System, parts: &Parts, by: &Quantity<'_>, millis: i64) -> O
         let whole = i64::try_from(total.truncated() / length).ok()?;
         return move_months(parts, whole.checked_mul(months)?);
     }
-    let grain = match (kind, parts.length) {
-        (System::Time, _) => 1,
-        (_, ..=10) => 86_400_000,
-        _ => 1,
+    // A quantity that is finer than the value is truncated to the value's precision.
+    let clock_length = match kind {
+        System::Time => Some(parts.length),
+        _ => parts.length.checked_sub(10).filter(|length| *length > 0),
+    };
+    let grain = match clock_length {
+        None => 86_400_000,
+        Some(2) => 3_600_000,
+        Some(5) => 60_000,
+        Some(_) => 1,
     };
     let total = i64::try_from(total.truncated() / grain * grain).ok()?;
     let moved = NaiveDateTime::new(parts.date, parts.time).checked_add_signed(TimeDelta::try_milliseconds(total)?)?;
