@@ -165,7 +165,7 @@ pub fn check(div: &str) -> Result<(), NarrativeError> {
         let malformed = NarrativeError::Malformed(reader.buffer_position());
         match reader.read_event().map_err(|_| malformed.clone())? {
             Event::Start(start) => {
-                open(&start, depth, &mut roots)?;
+                content |= open(&start, depth, &mut roots)?;
                 depth += 1;
             }
             Event::Empty(start) => {
@@ -291,6 +291,7 @@ mod tests {
             "<table border=\"1\"><tr><td colspan=\"2\" style=\"color: red\">x</td></tr></table>",
             "<a href=\"#x\" name=\"y\">x</a>",
             "<img src=\"#photo\" alt=\"a face\"/>",
+            "<img src=\"#photo\" alt=\"a face\"></img>",
             "&#160;&amp;",
             "<!-- a remark -->x",
             "<ol><li>one</li></ol><hr/><var>x</var>",
