@@ -188,15 +188,19 @@ fn is_granted(scope: &str, resource_type: &str) -> bool {
             continue;
         };
         any = true;
-        // SMART 1: `read` or `*`. SMART 2: letters of `cruds`, optionally with a query.
-        let letters = permission.split('?').next().unwrap_or_default();
-        let reads = matches!(letters, "read" | "*")
-            || (letters != "write" && letters.chars().all(|c| "cruds".contains(c)) && letters.contains(['r', 's']));
-        if reads && (name == "*" || name == resource_type) {
+        let permission = permission.split('?').next().unwrap_or_default();
+        if permits_reading(permission) && (name == "*" || name == resource_type) {
             return true;
         }
     }
     !any
+}
+
+/// Whether the permission of a scope, without its query, includes reads or searches. SMART 1 has `read`, `write` and
+/// `*`, SMART 2 has letters of `cruds`.
+pub(super) fn permits_reading(permission: &str) -> bool {
+    let has_letters = permission.chars().all(|letter| "cruds".contains(letter));
+    matches!(permission, "read" | "*") || has_letters && permission.contains(['r', 's'])
 }
 
 /// Percent-encodes an id for a path or a query.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::filters::{FILTERS, Filter};
 use crate::sync::client::Statement;
+use crate::sync::jobs::plan::permits_reading;
 
 /// The maximum number of searches for a combination of two parameters.
 const LARGEST: usize = 64;
@@ -181,9 +182,8 @@ fn of_scope(scope: &str, resource_type: &str) -> Vec<String> {
         let Some((access, query)) = rest.split_once('?') else {
             continue;
         };
-        let reads = access == "read" || access.contains(['r', 's']);
         let plain = query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
-        if name == resource_type && reads && plain && !found.iter().any(|one| one == query) {
+        if name == resource_type && permits_reading(access) && plain && !found.iter().any(|one| one == query) {
             found.push(query.replace('|', "%7C"));
         }
     }
@@ -238,7 +238,8 @@ mod tests {
     #[test]
     fn granular_scopes_go_first() {
         let scope = "patient/Observation.rs?category=http://x.example|laboratory patient/Observation.rs?category=vital-signs \
-                     patient/Condition.rs?category=y patient/Observation.c?category=no";
+                     patient/Condition.rs?category=y patient/Observation.c?category=no \
+                     patient/Observation.write?category=never";
         let found = narrower("Observation", Some(scope), "", None);
         assert_eq!(
             found[0].searches,
