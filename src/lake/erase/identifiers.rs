@@ -39,6 +39,10 @@ impl Lengths {
         *self = Lengths(self.0.min(length), self.1.max(length));
     }
 
+    fn is_empty(self) -> bool {
+        self.0 > self.1
+    }
+
     fn has(self, length: usize) -> bool {
         (self.0..=self.1).contains(&length)
     }
@@ -74,6 +78,9 @@ impl Identifiers {
     /// id belongs.
     pub(in crate::lake) fn in_text(&self, text: &str, mut found: impl FnMut(u32)) {
         let bytes = text.as_bytes();
+        if self.typed.is_empty() {
+            return self.long_in(bytes, found);
+        }
         // `before` is the start of the previous word, if only a slash is between that word and the current one.
         let (mut at, mut before) = (0, None);
         while at < bytes.len() {
@@ -93,6 +100,28 @@ impl Identifiers {
             }
             before = (bytes.get(at) == Some(&b'/')).then_some(begin);
             at += usize::from(before.is_some());
+        }
+    }
+
+    /// Does the work of [`in_text`](Self::in_text) if all ids are long. It skips most bytes: it looks at the last byte
+    /// that a word of the minimum length would have, and goes backwards from there.
+    fn long_in(&self, bytes: &[u8], mut found: impl FnMut(u32)) {
+        let Lengths(min, _) = self.alone;
+        // A word begins at `from` or later. No word that began before goes on there.
+        let mut from = 0usize;
+        while let Some(at) = from.checked_add(min - 1).filter(|at| *at < bytes.len()) {
+            let before = bytes[from..=at].iter().rposition(|byte| !is_of_id(*byte));
+            if let Some(before) = before {
+                from += before + 1;
+                continue;
+            }
+            let rest = &bytes[at + 1..];
+            let end = rest.iter().position(|byte| !is_of_id(*byte));
+            let end = end.map_or(bytes.len(), |more| at + 1 + more);
+            if let Some(whose) = self.get(&bytes[from..end], self.alone) {
+                found(whose);
+            }
+            from = end + 1;
         }
     }
 
@@ -153,6 +182,36 @@ mod tests {
         assert_eq!(ids.whose("Patient", "ann"), Some(0));
         assert_eq!(ids.whose("Goal", "ann"), None);
         assert_eq!((ids.count(0), ids.count(1), ids.count(2)), (1, 1, 0));
+    }
+
+    #[test]
+    fn texts_are_searched_alike_with_and_without_short_ids() {
+        let (mut long, mut all) = (Identifiers::default(), Identifiers::default());
+        let ids = [
+            "0c7e0a52-0000-8000",
+            "aaaaaaaaaaaaaaaa",
+            "0c7e0a52-0000-8000-8000-000000000001",
+        ];
+        for (whose, id) in ids.into_iter().enumerate() {
+            long.add(whose as u32, "Goal", id);
+            all.add(whose as u32, "Goal", id);
+        }
+        all.add(9, "Patient", "ann");
+        let words = ["", "a", "{", "/", "\"", "é", "aaaaaaaaaaaaaaa", "Goal/"]
+            .into_iter()
+            .chain(ids);
+        let words: Vec<&str> = words.collect();
+        for one in &words {
+            for two in &words {
+                for (three, four) in words
+                    .iter()
+                    .flat_map(|three| words.iter().map(move |four| (three, four)))
+                {
+                    let text = format!("{one}{two} {three}{four}");
+                    assert_eq!(found(&long, &text), found(&all, &text), "{text}");
+                }
+            }
+        }
     }
 
     #[test]

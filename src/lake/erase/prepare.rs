@@ -139,22 +139,18 @@ pub(super) fn prepare<'p>(
     Ok(Some(prepared))
 }
 
-/// Adds the ids of the rows that erasures cover in a file to `identifiers`. Each erasure comes with the number of its
-/// subject.
-pub(super) fn collect_ids(
+/// Returns the ids of the rows that each erasure covers in a file, with the number of the erasure's subject. The
+/// erasures are given with these numbers.
+pub(super) fn ids_of(
     folder: &Folder,
     table: &TableSnapshot,
     file: &StoredFile,
     erasures: &[(&Erasure, u32)],
-    identifiers: &mut Identifiers,
-) -> Result<(), Hindrance> {
+) -> Result<Vec<(u32, Vec<String>)>, Hindrance> {
     let scopes: Vec<&Scope> = erasures.iter().map(|(erasure, _)| &*erasure.scope).collect();
-    let resource_type = facts().get(table.type_id).name;
     let rows = meant(&path(folder, table, file), file.id, &scopes, folder.keys())?;
-    for ((_, number), ids) in erasures.iter().zip(&rows.ids) {
-        ids.iter().for_each(|id| identifiers.add(*number, resource_type, id));
-    }
-    Ok(())
+    let numbers = erasures.iter().map(|(_, number)| *number);
+    Ok(numbers.zip(rows.ids).collect())
 }
 
 /// Collects the evidence about a file for each erasure: the old SHA-256, the new file, and the result of a search in

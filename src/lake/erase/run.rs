@@ -11,7 +11,7 @@ use super::erased::Erased;
 use super::evidence::{ErasedFile, subject};
 use super::identifiers::Identifiers;
 use super::intent::{Erasure, Intent};
-use super::prepare::{Found, Fresh, Hindrance, Prepared, Wanted, collect_ids, meant, prepare, reasons};
+use super::prepare::{Found, Fresh, Hindrance, Prepared, Wanted, ids_of, meant, prepare, reasons};
 use crate::fhir::facts;
 use crate::lake::catalog::{self, Exchange, StoredFile};
 use crate::lake::commit::transaction::sync_files;
@@ -27,6 +27,8 @@ use crate::parallel;
 /// additional space. If the process is killed, up to this much work is lost.
 pub(super) const AT_ONCE: u64 = 1 << 30;
 
+/// The number of files whose erased ids are in memory at the same time.
+const FILES_IN_CHUNK: usize = 16;
 /// The maximum number of files that are rewritten at the same time. Each keeps an encoded row group in memory.
 const FILES_AT_ONCE: usize = 4;
 
@@ -441,7 +443,7 @@ impl LakeWriter {
             }
         }
         let folder = self.lake().folder().clone();
-        let identifiers = Arc::make_mut(&mut self.erased_ids.identifiers);
+        let mut files = Vec::new();
         for table in snapshot.tables.values() {
             let of_mode = || pending.iter().filter(|erasure| erasure.scope.mode == table.mode);
             let reached = catalog::reached(&self.connection, table.table_id, |file, owners| {
@@ -452,8 +454,20 @@ impl LakeWriter {
                     .filter(|erasure| erasure.may_reach(file.id, &file.owners))
                     .filter_map(|erasure| Some((&**erasure, *numbers.get(&erasure.id)?)))
                     .collect();
+                files.push((table, file, erasures));
+            }
+        }
+        let identifiers = Arc::make_mut(&mut self.erased_ids.identifiers);
+        for files in files.chunks(FILES_IN_CHUNK) {
+            let found = parallel::map(files, parallel::processors(), |(table, file, erasures)| {
+                ids_of(&folder, table, file, erasures)
+            });
+            for ((table, ..), found) in files.iter().zip(found) {
+                let resource_type = facts().get(table.type_id).name;
                 // Ignore a file that cannot be read. The error is reported when the file is rewritten.
-                let _ = collect_ids(&folder, table, &file, &erasures, identifiers);
+                for (number, ids) in found.into_iter().flatten() {
+                    ids.iter().for_each(|id| identifiers.add(number, resource_type, id));
+                }
             }
         }
         Ok((numbers, Arc::clone(&self.erased_ids.identifiers)))

@@ -2,13 +2,15 @@
 //! attachment files that still belong to the person.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, RecordBatch, StringArray};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::basic::Type;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::basic::{Encoding, Type};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use rustc_hash::FxHashMap;
 
@@ -23,6 +25,8 @@ use crate::lake::seal::Keys;
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::files_below;
 
+/// The column with the application of each row.
+const APPLICATION: &str = "application";
 /// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
 
@@ -42,6 +46,7 @@ pub(super) fn search_file(
     let groups = 0..metadata.metadata().num_row_groups();
     let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
     let rows = (BATCH_BYTES / heaviest.unwrap_or(1).max(1)).clamp(1, 1_024) as usize;
+    let metadata = with_dictionaries(metadata).map_err(failed())?;
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata).with_batch_size(rows);
     let leaves = reader.parquet_schema().columns().iter().enumerate();
     let texts = leaves.filter(|(_, leaf)| leaf.physical_type() == Type::BYTE_ARRAY);
@@ -51,24 +56,19 @@ pub(super) fn search_file(
     applications.sort_unstable();
     applications.dedup();
     let mut searched = vec![Searched::default(); asked.len()];
+    let mut search = Search::new(resource_type, identifiers);
     for batch in reader.build().map_err(failed())? {
         let batch = batch.map_err(LakeError::parquet("read", path))?;
         for application in &applications {
             let own = of_application(&batch, application).map_err(LakeError::parquet("read", path))?;
-            let (mut values, mut found, mut here) = (0, FxHashMap::<u32, u64>::default(), Vec::new());
-            for (field, column) in own.schema().fields().iter().zip(own.columns()) {
-                let is_id = field.name() == "id";
-                each_text(column, &mut |text| {
-                    values += 1;
-                    here.clear();
-                    identifiers.in_text(text, |whose| here.push(whose));
-                    if is_id {
-                        here.extend(identifiers.whose(resource_type, text));
-                    }
-                    // A string counts once for each subject whose ids it contains.
-                    here.sort_unstable();
-                    here.dedup();
-                    here.iter().for_each(|whose| *found.entry(*whose).or_default() += 1);
+            let (mut values, mut found) = (0, FxHashMap::<u32, u64>::default());
+            for (at, (field, column)) in own.schema().fields().iter().zip(own.columns()).enumerate() {
+                let mut place = (at, 0);
+                search.column(&mut place, field.name() == "id", column, &mut |whose, count| {
+                    values += count;
+                    whose
+                        .iter()
+                        .for_each(|whose| *found.entry(*whose).or_default() += count);
                 });
             }
             for ((asked, number), searched) in asked.iter().zip(&mut searched) {
@@ -82,10 +82,166 @@ pub(super) fn search_file(
     Ok(searched)
 }
 
+/// Returns the footer with a schema in which a text column is an Arrow dictionary if all its pages have dictionary
+/// codes. Then a value that many rows have is decoded and searched one time.
+fn with_dictionaries(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
+    let footer = metadata.metadata();
+    let is_coded = |leaf: usize| {
+        let mut columns = footer.row_groups().iter().map(|group| group.column(leaf));
+        columns.all(|column| {
+            let pages = column.page_encoding_stats_mask();
+            pages.is_some_and(|pages| pages.is_only(Encoding::RLE_DICTIONARY))
+        })
+    };
+    let mut leaf = 0;
+    let fields = metadata.schema().fields().iter().map(|field| {
+        // The application of each row is compared as a text.
+        let may_be_coded = field.name() != APPLICATION;
+        coded(field, &mut leaf, &|leaf| may_be_coded && is_coded(leaf))
+    });
+    let fields: Vec<Field> = fields.collect();
+    let schema = Schema::new(fields).with_metadata(metadata.schema().metadata().clone());
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
+    ArrowReaderMetadata::try_new(Arc::clone(footer), options)
+}
+
+/// Returns a field in which the texts of coded leaves are dictionaries. `leaf` is the index of the field's first leaf,
+/// and afterwards of the first leaf after the field.
+fn coded(field: &Field, leaf: &mut usize, is_coded: &dyn Fn(usize) -> bool) -> Field {
+    let data_type = match field.data_type() {
+        DataType::Struct(children) => {
+            let children = children.iter().map(|child| coded(child, leaf, is_coded));
+            DataType::Struct(children.collect())
+        }
+        DataType::List(item) => DataType::List(Arc::new(coded(item, leaf, is_coded))),
+        other => {
+            *leaf += 1;
+            match other {
+                DataType::Utf8 if is_coded(*leaf - 1) => {
+                    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+                }
+                other => other.clone(),
+            }
+        }
+    };
+    field.clone().with_data_type(data_type)
+}
+
+/// Searches columns for ids.
+struct Search<'a> {
+    resource_type: &'a str,
+    identifiers: &'a Identifiers,
+    /// The subjects whose ids are in the current text.
+    whose: Vec<u32>,
+    /// For each leaf by its column and its place in the column, its last dictionary and the values in it with an id.
+    dictionaries: FxHashMap<(usize, usize), Dictionary>,
+}
+
+/// The values of a dictionary that contain an id, and the subjects of their ids.
+struct Dictionary {
+    values: StringArray,
+    found: FxHashMap<usize, Vec<u32>>,
+}
+
+impl Dictionary {
+    /// Whether these values are the same memory. Batches with the same dictionary page share its values.
+    fn is_of(&self, values: &StringArray) -> bool {
+        let same_offsets = self.values.value_offsets().as_ptr_range() == values.value_offsets().as_ptr_range();
+        same_offsets && self.values.value_data().as_ptr_range() == values.value_data().as_ptr_range()
+    }
+}
+
+impl<'a> Search<'a> {
+    fn new(resource_type: &'a str, identifiers: &'a Identifiers) -> Search<'a> {
+        Search {
+            resource_type,
+            identifiers,
+            whose: Vec::new(),
+            dictionaries: FxHashMap::default(),
+        }
+    }
+
+    /// Searches all texts of a column, at any depth. Calls `found` with the subjects whose ids a text contains, and
+    /// with the number of rows that have this text. `place` is the column and the number of its leaves so far.
+    fn column(
+        &mut self,
+        place: &mut (usize, usize),
+        is_id: bool,
+        column: &ArrayRef,
+        found: &mut dyn FnMut(&[u32], u64),
+    ) {
+        match column.data_type() {
+            DataType::Struct(_) => {
+                for child in column.as_struct().columns() {
+                    self.column(place, is_id, child, found);
+                }
+            }
+            DataType::List(_) => {
+                let list = column.as_list::<i32>();
+                let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
+                let items = list.values().slice(first as usize, (last - first) as usize);
+                self.column(place, is_id, &items, found);
+            }
+            DataType::Utf8 => {
+                place.1 += 1;
+                for text in column.as_string::<i32>().iter().flatten() {
+                    found(self.text(is_id, text), 1);
+                }
+            }
+            DataType::Dictionary(_, _) => {
+                place.1 += 1;
+                self.coded(*place, is_id, column.as_dictionary::<Int32Type>(), found);
+            }
+            _ => {}
+        }
+    }
+
+    fn coded(
+        &mut self,
+        place: (usize, usize),
+        is_id: bool,
+        column: &DictionaryArray<Int32Type>,
+        found: &mut dyn FnMut(&[u32], u64),
+    ) {
+        let values = column.values().as_string::<i32>();
+        if !self.dictionaries.get(&place).is_some_and(|known| known.is_of(values)) {
+            let mut known = FxHashMap::default();
+            for (at, text) in values.iter().enumerate() {
+                let whose = self.text(is_id, text.unwrap_or_default());
+                if !whose.is_empty() {
+                    known.insert(at, whose.to_vec());
+                }
+            }
+            let values = values.clone();
+            self.dictionaries.insert(place, Dictionary { values, found: known });
+        }
+        let known = &self.dictionaries[&place].found;
+        if known.is_empty() {
+            return found(&[], (column.len() - column.null_count()) as u64);
+        }
+        for key in column.keys().iter().flatten() {
+            found(known.get(&(key as usize)).map_or(&[], Vec::as_slice), 1);
+        }
+    }
+
+    /// Returns the subjects whose ids a text contains, each once.
+    fn text(&mut self, is_id: bool, text: &str) -> &[u32] {
+        let whose = &mut self.whose;
+        whose.clear();
+        self.identifiers.in_text(text, |one| whose.push(one));
+        if is_id {
+            whose.extend(self.identifiers.whose(self.resource_type, text));
+        }
+        whose.sort_unstable();
+        whose.dedup();
+        whose
+    }
+}
+
 /// Returns the rows of a batch that belong to an application. Ids in rows of other applications do not count, because
 /// another application may have the same ids. If the batch has no `application` column, returns all rows.
 fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch, arrow::error::ArrowError> {
-    let column = batch.column_by_name("application");
+    let column = batch.column_by_name(APPLICATION);
     let Some(column) = column.and_then(|column| column.as_string_opt::<i32>()) else {
         return Ok(batch.clone());
     };
@@ -94,26 +250,6 @@ fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch,
         Ok(batch.clone())
     } else {
         filter_record_batch(batch, &own)
-    }
-}
-
-/// Calls `found` for every string of a column, at any depth.
-fn each_text(column: &ArrayRef, found: &mut dyn FnMut(&str)) {
-    match column.data_type() {
-        DataType::Utf8 => column.as_string::<i32>().iter().flatten().for_each(found),
-        DataType::LargeUtf8 => column.as_string::<i64>().iter().flatten().for_each(found),
-        DataType::Utf8View => column.as_string_view().iter().flatten().for_each(found),
-        DataType::Struct(_) => column
-            .as_struct()
-            .columns()
-            .iter()
-            .for_each(|child| each_text(child, found)),
-        DataType::List(_) => {
-            let list = column.as_list::<i32>();
-            let (first, last) = (list.value_offsets()[0], list.value_offsets()[list.len()]);
-            each_text(&list.values().slice(first as usize, (last - first) as usize), found);
-        }
-        _ => {}
     }
 }
 
