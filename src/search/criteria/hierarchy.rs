@@ -1,5 +1,5 @@
 //! `:below` and `:above` of references: a resource with its descendants or ancestors. The modifiers apply to types
-//! whose resources refer to their parents (R4 search, 3.1.1.4.5: "Location", "Organization" and the like).
+//! whose resources refer to their parents (such as Location and Organization, R4 search, "Modifiers").
 
 use super::super::SearchError;
 use super::super::parameters::parameter::Reading;

@@ -1,4 +1,5 @@
-//! Chained parameters (`subject:Patient.name`) and reverse chaining (`_has`), R4 search 3.1.1.4.3 and 3.1.1.4.4.
+//! Chained parameters (`subject:Patient.name`) and reverse chaining (`_has`), R4 search, "Chained parameters"
+//! and "Reverse Chaining".
 
 use std::sync::Arc;
 

@@ -258,7 +258,8 @@ fn is_canonical(raw: &RawParameter, base: &str) -> bool {
     parsed.all(|value| matches!(value, Some(ReferenceValue::Text(_))))
 }
 
-/// Refuses a backslash before any character except `,`, `|`, `$` and another backslash (R4 search, 3.1.1.4.19).
+/// Refuses a backslash before any character except `,`, `|`, `$` and another backslash (R4 search, "Escaping Search
+/// Parameters").
 fn check_escapes(raw: &RawParameter) -> Result<(), SearchError> {
     if escape::is_legal(&raw.value) {
         Ok(())

@@ -1,4 +1,5 @@
-//! Splits parameter values at unescaped separators, and removes the escapes `\,` `\|` `\$` `\\` (R4 search, 3.1.1.3.5).
+//! Splits parameter values at unescaped separators, and removes the escapes `\,` `\|` `\$` `\\` (R4 search, "Escaping
+//! Search Parameters").
 
 /// Splits a value at every separator that is not escaped. The parts keep their escapes.
 pub(crate) fn split(value: &str, separator: char) -> Vec<&str> {
