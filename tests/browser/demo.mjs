@@ -49,6 +49,8 @@ export async function startDemo(program, more = []) {
     // What a command over the demo's lake prints. `input` is its standard input.
     async run(command, input = '') {
       const running = promisify(execFile)(program, [...command, '--data', join(folder, 'lake')], { maxBuffer: 64 << 20 });
+      // A command that does not read its input may end before the input is written.
+      running.child.stdin.on('error', () => {});
       running.child.stdin.end(input);
       return (await running).stdout;
     },
