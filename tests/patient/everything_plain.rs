@@ -134,9 +134,7 @@ fn world(data: &std::path::Path, parts: &[&[&str]]) -> (Plain, Server) {
         };
         (format!("{resource_type}/{id}"), read)
     });
-    let plain = Plain {
-        records: read.collect(),
-    };
+    let plain = Plain::new(read.collect());
     (plain, Server::over(folder, lake, Limits::default()))
 }
 

@@ -1,7 +1,10 @@
-//! The results of `$everything` by a plain reading of JSON: each request visits all resources. Its tables of
-//! compartments, dates and references were written from R4's pages, independently of the program's.
+//! The results of `$everything` by a plain reading of JSON: all resources are visited for each Patient, and all members
+//! of the Patient's compartment for each request. Its tables of compartments, dates and references were written from
+//! R4's pages, independently of the program's.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use serde_json::Value;
 use tabularium::fhir::temporal::Temporal;
@@ -230,12 +233,41 @@ pub(super) struct Read {
 /// All resources, by `Type/id`.
 pub(super) struct Plain {
     pub(super) records: BTreeMap<String, Read>,
+    /// The references of each resource.
+    references: BTreeMap<String, BTreeSet<String>>,
+    /// The names of the members of each Patient's compartment that was asked for.
+    compartments: RefCell<BTreeMap<String, Rc<Vec<String>>>>,
 }
 
 /// The names of members and of referenced resources.
 pub(super) type Found = (BTreeSet<String>, BTreeSet<String>);
 
 impl Plain {
+    pub(super) fn new(records: BTreeMap<String, Read>) -> Plain {
+        let of = |read: &Read| {
+            let mut found = BTreeSet::new();
+            references(&read.resource, &mut found);
+            found
+        };
+        Plain {
+            references: records.iter().map(|(name, read)| (name.clone(), of(read))).collect(),
+            records,
+            compartments: RefCell::default(),
+        }
+    }
+
+    fn compartment(&self, patient: &str) -> Rc<Vec<String>> {
+        let mut compartments = self.compartments.borrow_mut();
+        let found = compartments.entry(patient.to_owned()).or_insert_with(|| {
+            let members = self
+                .records
+                .iter()
+                .filter(|(_, read)| self.is_member(&read.resource, patient));
+            Rc::new(members.map(|(name, _)| name.clone()).collect())
+        });
+        Rc::clone(found)
+    }
+
     fn is_member(&self, resource: &Value, patient: &str) -> bool {
         let wanted = format!("Patient/{patient}");
         if name(resource) == wanted {
@@ -276,10 +308,11 @@ impl Plain {
     /// The members of a patient's record and the referenced resources, for a caller that may not see `hidden` ones.
     pub(super) fn everything(&self, patient: &str, asked: &Asked, hidden: &BTreeSet<String>) -> Found {
         let is_new = |name: &String| asked.since.is_none_or(|since| self.records[name].last_updated >= since);
-        let members = self.records.iter().filter(|(name, read)| {
-            !hidden.contains(*name) && self.is_member(&read.resource, patient) && self.is_then(&read.resource, asked)
-        });
-        let members: Vec<String> = members.map(|(name, _)| name.clone()).collect();
+        let compartment = self.compartment(patient);
+        let members = compartment
+            .iter()
+            .filter(|name| !hidden.contains(*name) && self.is_then(&self.records[*name].resource, asked));
+        let members: Vec<String> = members.cloned().collect();
         let new: Vec<String> = members.iter().filter(|name| is_new(name)).cloned().collect();
         // All references of a new record are included; of old records, only those to new resources.
         let mut referred = self.referred(&members, hidden);
@@ -297,12 +330,10 @@ impl Plain {
         let mut referred = BTreeSet::new();
         let mut next: Vec<String> = names.to_vec();
         while let Some(name) = next.pop() {
-            let mut found = BTreeSet::new();
-            references(&self.records[&name].resource, &mut found);
-            for name in found {
-                let is_shown = self.records.contains_key(&name) && !hidden.contains(&name);
-                if REFERRED.contains(&type_of(&name)) && is_shown && referred.insert(name.clone()) {
-                    next.push(name);
+            for name in &self.references[&name] {
+                let is_shown = self.records.contains_key(name) && !hidden.contains(name);
+                if REFERRED.contains(&type_of(name)) && is_shown && referred.insert(name.clone()) {
+                    next.push(name.clone());
                 }
             }
         }
