@@ -13,7 +13,7 @@ mod syntax;
 mod values;
 
 pub use compile::compile;
-pub use compile::options::{CompileOptions, Constant, DATA_VARIABLES, ExtraLeaves};
+pub use compile::options::{CompileOptions, Constant, DATA_VARIABLES, ExtraLeaves, SYSTEM_VARIABLES};
 pub use compile::typed::{Part, typed};
 pub use compile::types::{ItemType, System};
 pub use compiled::{Evaluation, Fault, JsonName};

@@ -3,21 +3,11 @@
 
 use super::compiler::{Compiler, Resolved, Scope, Variable};
 use crate::fhirpath::compile::node::{Argument, Call, Node, Shape};
+use crate::fhirpath::compile::options::{DATA_VARIABLES, SYSTEM_VARIABLES};
 use crate::fhirpath::compile::types::{ItemType, System};
 use crate::fhirpath::error::{FhirPathError, Position};
 use crate::fhirpath::functions::{self, Function, Need};
 use crate::fhirpath::syntax::ast::{Expr, ExprKind, Literal};
-
-/// The names of FHIRPath's environment variables, which `defineVariable` may not define.
-const ENVIRONMENT: [&str; 7] = [
-    "context",
-    "loinc",
-    "resource",
-    "rootResource",
-    "rowIndex",
-    "sct",
-    "ucum",
-];
 
 impl Compiler<'_> {
     /// Resolves a call of one of the functions of this file. `None` if none of them has this name.
@@ -182,7 +172,8 @@ impl Compiler<'_> {
                 "takes a name written as a string",
             ));
         };
-        let taken = ENVIRONMENT.contains(&text)
+        let taken = DATA_VARIABLES.contains(&text)
+            || SYSTEM_VARIABLES.contains(&text)
             || text.starts_with("vs-")
             || text.starts_with("ext-")
             || self.options.constants.contains_key(text)

@@ -16,6 +16,9 @@ pub type Constant = Literal;
 /// The variables whose values always come from the data, so that no constant can have their names.
 pub const DATA_VARIABLES: [&str; 4] = ["context", "resource", "rootResource", "rowIndex"];
 
+/// The variables with the address of a code system.
+pub const SYSTEM_VARIABLES: [&str; 3] = ["ucum", "sct", "loinc"];
+
 /// A function of the caller: for an output type, it returns the columns that the caller will read. See
 /// [`CompileOptions::extra`].
 pub type ExtraLeaves<'a> = &'a dyn Fn(TypeId) -> Option<Vec<&'static str>>;

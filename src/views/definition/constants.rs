@@ -10,7 +10,7 @@ use crate::columns::json::Value;
 use crate::fhir::nearest::nearest;
 use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::{Temporal, TimeOfDay};
-use crate::fhirpath::{Constant, DATA_VARIABLES};
+use crate::fhirpath::{Constant, DATA_VARIABLES, SYSTEM_VARIABLES};
 
 /// A constant. Its value is `None` if it could not be read.
 #[derive(Clone, Debug)]
@@ -44,9 +44,6 @@ const TYPES: [&str; 20] = [
     "Uuid",
 ];
 
-/// Names that FHIRPath defines and that a constant may redefine, with a warning.
-const HIDDEN: [&str; 3] = ["ucum", "sct", "loinc"];
-
 /// Reads a constant. `None` if it has no name.
 pub(in crate::views) fn constant(
     findings: &mut Findings,
@@ -60,7 +57,7 @@ pub(in crate::views) fn constant(
             findings.error(place, IssueType::Invariant, no_name(name));
         } else if DATA_VARIABLES.contains(&name.as_str()) {
             findings.error(place, IssueType::Value, format!("%{name} is FHIRPath's own"));
-        } else if HIDDEN.contains(&name.as_str()) {
+        } else if SYSTEM_VARIABLES.contains(&name.as_str()) {
             findings.warn(place, IssueType::Value, format!("hides FHIRPath's own %{name}"));
         }
     }
