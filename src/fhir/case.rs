@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 /// Returns the case-folded letters of a character: `s` `s` for `ß` and `ẞ`, `σ` for the final sigma.
 pub fn folded(c: char) -> impl Iterator<Item = char> {
-    // Lower case comes first, because the upper case of `ẞ` is `ẞ` itself. Then upper case merges letters that lower
-    // case distinguishes, such as the two forms of sigma.
+    // Lower case comes first, because the upper case of `ẞ` is `ẞ` itself. Then upper case merges letters that
+    // lower case distinguishes, such as the two forms of sigma.
     c.to_lowercase()
         .flat_map(char::to_uppercase)
         .flat_map(char::to_lowercase)

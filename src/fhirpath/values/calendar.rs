@@ -1,6 +1,6 @@
-//! Adds quantities of time to dates and times. The result is as precise as the date or time. A quantity that is added
-//! to a date without a time is first truncated to whole units of the date's precision. Only a time with seconds may
-//! gain milliseconds.
+//! Adds quantities of time to dates and times. The result is as precise as the date or time. A quantity that is
+//! finer than the date or time is first truncated to whole units of its precision. Only a time with seconds may gain
+//! milliseconds.
 
 use chrono::{Datelike, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 

@@ -103,11 +103,11 @@ impl Identifiers {
         }
     }
 
-    /// Does the work of [`in_text`](Self::in_text) if all ids are long. It skips most bytes: it looks at the last byte
-    /// that a word of the minimum length would have, and goes backwards from there.
+    /// Does the work of [`in_text`](Self::in_text) if all ids are long. It skips most bytes. It looks at the byte where
+    /// a word of the minimum length would end, and goes back from there to the last byte that no id can have.
     fn long_in(&self, bytes: &[u8], mut found: impl FnMut(u32)) {
         let Lengths(min, _) = self.alone;
-        // A word begins at `from` or later. No word that began before goes on there.
+        // All words that begin before `from` have been looked at.
         let mut from = 0usize;
         while let Some(at) = from.checked_add(min - 1).filter(|at| *at < bytes.len()) {
             let before = bytes[from..=at].iter().rposition(|byte| !is_of_id(*byte));

@@ -82,8 +82,8 @@ pub(super) fn search_file(
     Ok(searched)
 }
 
-/// Returns the footer with a schema in which a text column is an Arrow dictionary if all its pages have dictionary
-/// codes. Then a value that many rows have is decoded and searched one time.
+/// Returns the footer with another schema: a text column is an Arrow dictionary if all its pages have dictionary codes.
+/// Then a value that many rows have is decoded and searched one time.
 fn with_dictionaries(metadata: ArrowReaderMetadata) -> Result<ArrowReaderMetadata, ParquetError> {
     let footer = metadata.metadata();
     let is_coded = |leaf: usize| {
@@ -133,18 +133,19 @@ struct Search<'a> {
     identifiers: &'a Identifiers,
     /// The subjects whose ids are in the current text.
     whose: Vec<u32>,
-    /// For each leaf by its column and its place in the column, its last dictionary and the values in it with an id.
+    /// The last dictionary of each leaf. The key is the index of the column, and the number of the leaf in the column.
     dictionaries: FxHashMap<(usize, usize), Dictionary>,
 }
 
-/// The values of a dictionary that contain an id, and the subjects of their ids.
+/// A dictionary that was searched.
 struct Dictionary {
     values: StringArray,
+    /// For each value that contains ids, by its code, the subjects of these ids.
     found: FxHashMap<usize, Vec<u32>>,
 }
 
 impl Dictionary {
-    /// Whether these values are the same memory. Batches with the same dictionary page share its values.
+    /// Whether these values are the same memory. Batches of the same dictionary page share the memory of its values.
     fn is_of(&self, values: &StringArray) -> bool {
         let same_offsets = self.values.value_offsets().as_ptr_range() == values.value_offsets().as_ptr_range();
         same_offsets && self.values.value_data().as_ptr_range() == values.value_data().as_ptr_range()
@@ -162,7 +163,7 @@ impl<'a> Search<'a> {
     }
 
     /// Searches all texts of a column, at any depth. Calls `found` with the subjects whose ids a text contains, and
-    /// with the number of rows that have this text. `place` is the column and the number of its leaves so far.
+    /// with the number of its occurrences. `place` is the index of the column and the number of its text leaves so far.
     fn column(
         &mut self,
         place: &mut (usize, usize),
@@ -196,6 +197,7 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Searches a leaf with dictionary codes. It searches the values only if the leaf's last batch had other ones.
     fn coded(
         &mut self,
         place: (usize, usize),
