@@ -71,6 +71,12 @@ impl Asked {
         self.necessary.prune = prune;
         self
     }
+
+    /// The same, with a condition that decides the predicate wherever no row meets a presence condition of it.
+    pub(super) fn decided_by(mut self, prune: Prune) -> Asked {
+        self.necessary.prune_suffices = true;
+        self.with_prune(prune)
+    }
 }
 
 fn nobody_asks() -> Keep {

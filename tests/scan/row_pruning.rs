@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{BooleanArray, RecordBatch};
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::TimestampMicrosecondType;
 use chrono::{DateTime, Duration, SecondsFormat, Utc};
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use proptest::prelude::*;
@@ -129,6 +131,7 @@ fn matches(row: usize, condition: &Prune) -> bool {
             values(leaf).iter().any(within)
         }
         Prune::Present { leaf } => !values(leaf).is_empty(),
+        Prune::Lacks { leaf, beside } => values(leaf).is_empty() && !values(beside).is_empty(),
         _ => false,
     }
 }
@@ -147,6 +150,15 @@ fn range() -> impl Strategy<Value = Prune> {
     })
 }
 
+/// Periods with only one of their bounds.
+fn lacks() -> impl Strategy<Value = Prune> {
+    let bounds = ["effectivePeriod.start__start", "effectivePeriod.end__start"];
+    any::<bool>().prop_map(move |is_start| Prune::Lacks {
+        leaf: bounds[usize::from(!is_start)].into(),
+        beside: bounds[usize::from(is_start)].into(),
+    })
+}
+
 fn condition(leaf: impl Strategy<Value = Prune> + 'static) -> impl Strategy<Value = Prune> {
     leaf.prop_recursive(3, 12, 4, |inner| {
         prop_oneof![
@@ -160,7 +172,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn ranges_keep_the_rows_that_match(condition in condition(range())) {
+    fn ranges_keep_the_rows_that_match(condition in condition(prop_oneof![5 => range(), 1 => lacks()])) {
         thread_local!(static FIXTURE: (tempfile::TempDir, Lake, Arc<Snapshot>) = fixture());
         FIXTURE.with(|(_, lake, snapshot)| {
             let (kept, _) = kept(lake, snapshot, condition.clone());
@@ -175,6 +187,7 @@ proptest! {
     #[test]
     fn other_conditions_lose_no_row_that_matches(condition in condition(prop_oneof![
         3 => range(),
+        1 => lacks(),
         1 => prop::sample::select(LEAVES.to_vec()).prop_map(|leaf| Prune::Present { leaf: leaf.into() }),
         1 => Just(Prune::Keep),
     ])) {
@@ -310,5 +323,118 @@ fn what_keeps_most_rows_is_asked_no_further() {
         assert!(rows.len() >= 90 * (10 - from as usize));
         assert!(step.rows_in <= asked, "{} rows", step.rows_in);
         assert_eq!(step.rows_in == 900, from == 8);
+    }
+}
+
+/// A date of row `row`, in one of several precisions, with its start and end in microseconds. Some rows have none.
+fn moment(row: usize, precisions: usize) -> Option<(String, i64, i64)> {
+    let day = day(row * 7919 % 997);
+    let (text, length) = match row % precisions {
+        0 => (day.to_rfc3339_opts(SecondsFormat::Secs, true), Duration::seconds(1)),
+        1 => (day.format("%Y-%m-%d").to_string(), Duration::days(1)),
+        2 => (
+            day.to_rfc3339_opts(SecondsFormat::Millis, true),
+            Duration::milliseconds(1),
+        ),
+        _ => return None,
+    };
+    Some((text, day.timestamp_micros(), (day + length).timestamp_micros()))
+}
+
+/// A range of starts or ends, whose bounds often touch those of a date.
+fn bound() -> impl Strategy<Value = Prune> {
+    let near = || {
+        prop::option::of((
+            0usize..1_000,
+            -2i128..3,
+            prop::sample::select(vec![0i128, 1_000, 1_000_000, 86_400_000_000]),
+        ))
+    };
+    (any::<bool>(), near(), near()).prop_map(|(is_start, from, to)| {
+        let moment = |(n, by, length): (usize, i128, i128)| i128::from(day(n).timestamp_micros()) + by + length;
+        Prune::Range {
+            leaf: if is_start {
+                "effectiveDateTime__start"
+            } else {
+                "effectiveDateTime__end"
+            }
+            .into(),
+            from: from.map(moment),
+            to: to.map(moment),
+        }
+    })
+}
+
+fn holds(condition: &Prune, start: i64, end: i64) -> bool {
+    match condition {
+        Prune::And(parts) => parts.iter().all(|part| holds(part, start, end)),
+        Prune::Or(parts) => parts.iter().any(|part| holds(part, start, end)),
+        Prune::Range { leaf, from, to } => {
+            let value = i128::from(if leaf.ends_with("__start") { start } else { end });
+            from.is_none_or(|from| from <= value) && to.is_none_or(|to| value <= to)
+        }
+        _ => false,
+    }
+}
+
+/// The rows for which a condition decides the predicate, and whether the predicate was evaluated on any row.
+fn decided(lake: &Lake, snapshot: &Arc<Snapshot>, condition: &Prune) -> (BTreeSet<String>, bool) {
+    let times = |batch: &RecordBatch, name: &str| -> Vec<Option<i64>> {
+        let column = batch.column_by_name(name).unwrap();
+        column.as_primitive::<TimestampMicrosecondType>().iter().collect()
+    };
+    let (asked, of) = (Arc::new(AtomicBool::new(false)), condition.clone());
+    let seen = asked.clone();
+    let keep = move |batch: &RecordBatch| {
+        seen.store(true, Ordering::Relaxed);
+        let starts = times(batch, "effectiveDateTime__start").into_iter();
+        let pairs = starts.zip(times(batch, "effectiveDateTime__end"));
+        Ok(pairs
+            .map(|pair| matches!(pair, (Some(start), Some(end)) if holds(&of, start, end)))
+            .map(Some)
+            .collect())
+    };
+    let read = leaves(&["effectiveDateTime__start", "effectiveDateTime__end"]);
+    let predicate = Asked::of("when", read, Arc::new(keep)).decided_by(condition.clone());
+    let table = lake.table(snapshot, type_named("Observation"), &application("local"));
+    let request = ScanRequest {
+        leaves: leaves(&["id"]),
+        ..ScanRequest::default()
+    };
+    let (rows, _) = scanned(&table, request, &[predicate]);
+    (texts(&rows, "id").into_iter().collect(), asked.load(Ordering::Relaxed))
+}
+
+fn dated(precisions: usize) -> (tempfile::TempDir, Lake, Arc<Snapshot>) {
+    let (dir, lake) = lake();
+    let records: Vec<Record> = (0..ROWS)
+        .map(|row| {
+            let mut json = json!({"resourceType": "Observation", "id": format!("{row:05}"), "status": "final"});
+            if let Some((text, ..)) = moment(row, precisions) {
+                json["effectiveDateTime"] = text.into();
+            }
+            Record::new(json).of(&lake, "p")
+        })
+        .collect();
+    let snapshot = commit(&lake, &records);
+    (dir, lake, snapshot)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn dates_of_every_precision_are_decided_exactly(condition in condition(bound()), precisions in 1usize..5) {
+        thread_local!(static FIXTURES: [(tempfile::TempDir, Lake, Arc<Snapshot>); 4] = [1, 2, 3, 4].map(dated));
+        FIXTURES.with(|fixtures| {
+            let (_, lake, snapshot) = &fixtures[precisions - 1];
+            let (kept, was_asked) = decided(lake, snapshot, &condition);
+            let of = |row: &usize| moment(*row, precisions).is_some_and(|(_, start, end)| holds(&condition, start, end));
+            let expected: BTreeSet<String> = (0..ROWS).filter(of).map(|row| format!("{row:05}")).collect();
+            prop_assert_eq!(&kept, &expected);
+            // If pages leave only a few rows, the predicate decides those.
+            prop_assert!(!was_asked || kept.len() * 256 < ROWS, "{} rows", kept.len());
+            Ok(())
+        })?;
     }
 }

@@ -6,6 +6,7 @@ mod corpus;
 mod criteria;
 mod differential;
 mod joined;
+mod moments;
 mod mutations;
 mod paged;
 mod planned;

@@ -19,6 +19,9 @@ pub struct Necessary {
     /// Whether `items` and `either` together are equivalent to the caller's condition. If so, the caller's condition
     /// need not be evaluated on rows that meet them.
     pub exact: bool,
+    /// Whether `prune` decides the caller's condition in row groups where no row meets a [`Prune::Present`] of it. In
+    /// such a row group the caller's condition is true of exactly the rows that meet `prune`.
+    pub prune_suffices: bool,
 }
 
 /// One of several conditions that the scan decides exactly. A row must meet at least one of them.

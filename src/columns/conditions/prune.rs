@@ -48,6 +48,13 @@ pub enum Prune {
         /// The dotted path of the leaf.
         leaf: Arc<str>,
     },
+    /// A leaf has no value, but another leaf of the same struct has one.
+    Lacks {
+        /// The dotted path of the leaf without a value.
+        leaf: Arc<str>,
+        /// The dotted path of the leaf with a value.
+        beside: Arc<str>,
+    },
 }
 
 impl fmt::Display for Prune {
@@ -77,6 +84,7 @@ impl fmt::Display for Prune {
                 (None, None) => write!(f, "{leaf} exists"),
             },
             Prune::Present { leaf } => write!(f, "{leaf} exists"),
+            Prune::Lacks { leaf, beside } => write!(f, "{beside} exists without {leaf}"),
         }
     }
 }
@@ -91,6 +99,7 @@ impl Prune {
             | Prune::Flag { leaf, .. }
             | Prune::Range { leaf, .. }
             | Prune::Present { leaf } => vec![leaf],
+            Prune::Lacks { leaf, beside } => vec![leaf, beside],
         }
     }
 

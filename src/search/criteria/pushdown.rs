@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::super::parameters::contained::COLUMN;
 use super::super::parameters::parameter::Compiled;
+use super::super::parameters::plain::{self, RootElement};
 use super::super::parameters::query::Query;
 use super::super::parameters::values::{DateValue, NumberValue, Prefix, ReferenceValue, TokenValue};
 use super::criterion::{Condition, Criterion, Test};
@@ -25,6 +26,7 @@ const ONE: i128 = 10i128.pow(NUMBER_SCALE as u32);
 pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
     let mut necessary = Necessary {
         prune: refutable(criterion),
+        prune_suffices: is_of_moments(criterion),
         ..Necessary::default()
     };
     if let Some(found) = alternatives(query, criterion) {
@@ -205,6 +207,26 @@ fn code(code: &str) -> LeafTest {
     }
 }
 
+/// Whether the condition that [`refutable`] returns decides the criterion for all values but Timings and repeated
+/// Periods: all values of the search are dates, and no date of the resource repeats.
+fn is_of_moments(criterion: &Criterion) -> bool {
+    let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
+        return false;
+    };
+    let Some(plain) = &compiled.plain else { return false };
+    let is_date = |matcher: &Matcher| match matcher {
+        Matcher::Date(_) => true,
+        Matcher::OneOfMany(many) => matches!(&**many, Many::Dates(_)),
+        _ => false,
+    };
+    let is_single = |(place, origin): (&RootElement, Origin<'_>)| {
+        let type_id = origin.item_type.fhir();
+        let name = type_id.map(|type_id| facts().get(type_id).name);
+        place.kind == plain::Kind::Moment || !matches!(name, Some("date" | "dateTime" | "instant"))
+    };
+    matchers.iter().all(is_date) && plain.places.iter().zip(compiled.program.origins()).all(is_single)
+}
+
 /// Returns a necessary condition of the criterion that statistics may refute.
 fn refutable(criterion: &Criterion) -> Prune {
     if let Condition::Holds(_) | Condition::Inside { .. } = criterion.condition {
@@ -231,30 +253,35 @@ fn refutable(criterion: &Criterion) -> Prune {
         return Prune::Keep;
     };
     let mut any = Vec::new();
-    for origin in compiled.program.origins() {
+    for (at, origin) in compiled.program.origins().enumerate() {
         let (Some(path), Some(type_id)) = (origin.path, origin.item_type.fhir()) else {
             return Prune::Keep;
         };
-        match facts().get(type_id).name {
-            "date" | "dateTime" | "instant" => {
-                for date in &dates {
-                    match within(path, date) {
-                        Some(condition) => any.push(condition),
-                        None => return Prune::Keep,
-                    }
-                }
+        let place = compiled.plain.as_ref().and_then(|plain| plain.places.get(at));
+        let bounds = match facts().get(type_id).name {
+            "date" | "dateTime" | "instant" => Bounds::of_date(path),
+            "Period" if place.is_some_and(|place| place.kind == plain::Kind::Period) => Bounds::of_period(path),
+            "Period" => {
+                any.extend(present(path, &["start__start", "end__end"]));
+                continue;
             }
-            "Period" => any.extend(present(path, &["start__start", "end__end"])),
-            "Timing" => any.extend(present(
-                path,
-                &[
+            "Timing" => {
+                let leaves = [
                     "event__start",
                     "event__end",
                     "repeat.boundsPeriod.start__start",
                     "repeat.boundsPeriod.end__end",
-                ],
-            )),
+                ];
+                any.extend(present(path, &leaves));
+                continue;
+            }
             _ => return Prune::Keep,
+        };
+        for date in &dates {
+            match bounds.within(date) {
+                Some(condition) => any.push(condition),
+                None => return Prune::Keep,
+            }
         }
     }
     Prune::Or(any)
@@ -339,29 +366,84 @@ fn present(path: &str, leaves: &[&str]) -> Vec<Prune> {
         .collect()
 }
 
-/// Returns the condition on the start and end of the dates at `path`. Returns `None` for the prefix `ne`, because
-/// statistics can hardly refute it.
-fn within(path: &str, date: &DateValue) -> Option<Prune> {
-    let leaf = |suffix: &str| -> Arc<str> { format!("{path}{suffix}").into() };
-    let start = |from: Option<i64>, to: Option<i64>| range(leaf(START), from, to);
-    let end = |from: Option<i64>, to: Option<i64>| range(leaf(END), from, to);
-    let searched = date.interval;
-    Some(match date.prefix {
-        Prefix::Eq => Prune::And(vec![start(Some(searched.start), None), end(None, Some(searched.end))]),
-        Prefix::Gt => end(Some(searched.end.saturating_add(1)), None),
-        Prefix::Ge => end(Some(searched.start.saturating_add(1)), None),
-        Prefix::Lt => start(None, Some(searched.start.saturating_sub(1))),
-        Prefix::Le => start(None, Some(searched.end.saturating_sub(1))),
-        Prefix::Sa => start(Some(searched.end), None),
-        Prefix::Eb => end(None, Some(searched.start)),
-        Prefix::Ap => Prune::overlaps(path, Some(searched.start), Some(searched.end)),
-        Prefix::Ne => return None,
-    })
+/// The leaves with the start and the end of a date or of a Period.
+struct Bounds {
+    start: Arc<str>,
+    end: Arc<str>,
+    /// Whether a missing start or end means that there is no bound, as in a Period.
+    is_open: bool,
 }
 
-fn range(leaf: Arc<str>, from: Option<i64>, to: Option<i64>) -> Prune {
+impl Bounds {
+    fn of_date(path: &str) -> Bounds {
+        Bounds {
+            start: format!("{path}{START}").into(),
+            end: format!("{path}{END}").into(),
+            is_open: false,
+        }
+    }
+
+    fn of_period(path: &str) -> Bounds {
+        Bounds {
+            start: format!("{path}.start{START}").into(),
+            end: format!("{path}.end{END}").into(),
+            is_open: true,
+        }
+    }
+
+    /// Returns the condition on the start and the end that a value meets if it matches a date of a search. For a single
+    /// value it is exact. Returns `None` for the prefix `ne`, because statistics can hardly refute it.
+    fn within(&self, date: &DateValue) -> Option<Prune> {
+        let (from, to) = (date.interval.start, date.interval.end);
+        Some(match date.prefix {
+            Prefix::Eq => Prune::And(vec![self.starts_from(from), self.ends_by(to)]),
+            Prefix::Gt => self.ends_after(to),
+            // The value is inside the searched interval or ends after it.
+            Prefix::Ge => Prune::Or(vec![self.starts_from(from), self.ends_after(to)]),
+            Prefix::Lt => self.starts_before(from),
+            // The value is inside the searched interval or starts before it.
+            Prefix::Le => Prune::Or(vec![self.starts_before(from), self.ends_by(to)]),
+            Prefix::Sa => self.starts_from(to),
+            Prefix::Eb => self.ends_by(from),
+            Prefix::Ap => Prune::And(vec![self.starts_before(to), self.ends_after(from)]),
+            Prefix::Ne => return None,
+        })
+    }
+
+    fn starts_from(&self, moment: i64) -> Prune {
+        range(&self.start, Some(moment), None)
+    }
+
+    fn starts_before(&self, moment: i64) -> Prune {
+        let before = range(&self.start, None, Some(moment.saturating_sub(1)));
+        self.or_open(before, &self.start, &self.end)
+    }
+
+    fn ends_by(&self, moment: i64) -> Prune {
+        range(&self.end, None, Some(moment))
+    }
+
+    fn ends_after(&self, moment: i64) -> Prune {
+        let after = range(&self.end, Some(moment.saturating_add(1)), None);
+        self.or_open(after, &self.end, &self.start)
+    }
+
+    /// Adds to a condition on a bound the case that only the other bound exists.
+    fn or_open(&self, condition: Prune, bound: &Arc<str>, other: &Arc<str>) -> Prune {
+        if !self.is_open {
+            return condition;
+        }
+        let open = Prune::Lacks {
+            leaf: bound.clone(),
+            beside: other.clone(),
+        };
+        Prune::Or(vec![condition, open])
+    }
+}
+
+fn range(leaf: &Arc<str>, from: Option<i64>, to: Option<i64>) -> Prune {
     Prune::Range {
-        leaf,
+        leaf: leaf.clone(),
         from: from.map(i128::from),
         to: to.map(i128::from),
     }

@@ -80,7 +80,7 @@ fn counts_and_pages_of_a_population() {
                 LakeScanExec: columns=[], items=[code=1234-1]
             Observation?code=http://loinc.org|1234-1&date=ge2010&_summary=count
               AggregateExec: mode=Single, gby=[], aggr=[count(*)]
-                LakeScanExec: columns=[], prune=[(effectiveDateTime__end >= 1262304000000001 or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or effectiveInstant__end >= 1262304000000001)], items=[code=http://loinc.org|1234-1], predicates=[date=ge2010]
+                LakeScanExec: columns=[], prune=[((effectiveDateTime__start >= 1262304000000000 or effectiveDateTime__end >= 1293840000000001) or (effectivePeriod.start__start >= 1262304000000000 or (effectivePeriod.end__end >= 1293840000000001 or effectivePeriod.start__start exists without effectivePeriod.end__end)) or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or (effectiveInstant__start >= 1262304000000000 or effectiveInstant__end >= 1293840000000001))], items=[code=http://loinc.org|1234-1], predicates=[date=ge2010]
             Observation?code=1234-1&_count=5
               OrderedLimitExec: take=6
                 LakeScanExec: columns=[__file, __row], items=[code=1234-1], limit=6
@@ -95,7 +95,7 @@ fn counts_and_pages_of_a_population() {
                 LakeScanExec: columns=[__file, __row], predicates=[status:not=final], limit=6
             Observation?value-quantity=gt30&date=2012&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], prune=[((valueQuantity.value__number >= 30000000000000000001 or valueQuantity.comparator exists or valueSampledData.data exists) and ((effectiveDateTime__start >= 1325376000000000 and effectiveDateTime__end <= 1356998400000000) or effectivePeriod.start__start exists or effectivePeriod.end__end exists or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or (effectiveInstant__start >= 1325376000000000 and effectiveInstant__end <= 1356998400000000)))], predicates=[value-quantity=gt30; date=2012], limit=6
+                LakeScanExec: columns=[__file, __row], prune=[((valueQuantity.value__number >= 30000000000000000001 or valueQuantity.comparator exists or valueSampledData.data exists) and ((effectiveDateTime__start >= 1325376000000000 and effectiveDateTime__end <= 1356998400000000) or (effectivePeriod.start__start >= 1325376000000000 and effectivePeriod.end__end <= 1356998400000000) or effectiveTiming.event__start exists or effectiveTiming.event__end exists or effectiveTiming.repeat.boundsPeriod.start__start exists or effectiveTiming.repeat.boundsPeriod.end__end exists or (effectiveInstant__start >= 1325376000000000 and effectiveInstant__end <= 1356998400000000)))], predicates=[value-quantity=gt30; date=2012], limit=6
             Observation?method:missing=false&_count=5
               OrderedLimitExec: take=6
                 LakeScanExec: columns=[__file, __row], predicates=[method:missing=false], limit=6
@@ -110,7 +110,7 @@ fn counts_and_pages_of_a_population() {
                 LakeScanExec: columns=[__file, __row], prune=[(birthDate__start <= -1735689600000001)], predicates=[birthdate=lt1915], limit=6
             Patient?_lastUpdated=ge2020&_count=5
               OrderedLimitExec: take=6
-                LakeScanExec: columns=[__file, __row], prune=[(meta.lastUpdated__end >= 1577836800000001)], predicates=[_lastUpdated=ge2020], limit=6
+                LakeScanExec: columns=[__file, __row], prune=[((meta.lastUpdated__start >= 1577836800000000 or meta.lastUpdated__end >= 1609459200000001))], predicates=[_lastUpdated=ge2020], limit=6
         "#]],
     );
 }

@@ -50,6 +50,13 @@ pub(in crate::lake::scan) struct OpenFile {
     weight: AtomicUsize,
 }
 
+/// The lengths of the shortest and the longest interval of a date in a row group, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::lake::scan) struct Widths {
+    pub(in crate::lake::scan) shortest: u64,
+    pub(in crate::lake::scan) longest: u64,
+}
+
 /// A row group and the indexes built for it so far.
 pub(in crate::lake::scan) struct Group {
     /// The position in the file of the group's first row.
@@ -59,17 +66,20 @@ pub(in crate::lake::scan) struct Group {
     bloom: OnceLock<Option<Sbbf>>,
     pub(super) ids: OnceLock<IdIndex>,
     pub(super) directory: OnceLock<SystemColumns>,
-    /// The results that [`Group::width`] returns, by leaf.
-    widths: Mutex<Vec<(usize, Option<u64>)>>,
+    /// The results that [`Group::widths`] returns, by leaf.
+    widths: Mutex<Vec<(usize, Option<Widths>)>>,
 }
 
 impl Group {
-    /// Returns the length in microseconds of the longest interval of a date in this row group. The leaf `start` has the
-    /// starts of the intervals. `None` if the length was not computed yet. `Some(None)` if it cannot be computed, for
-    /// example because a date lacks a bound.
-    pub(in crate::lake::scan) fn width(&self, start: usize) -> Option<Option<u64>> {
+    /// Returns the lengths of the intervals of a date in this row group. The leaf `start` has the starts of the
+    /// intervals. `None` if they were not computed yet. `Some(None)` if they cannot be computed, for example because a
+    /// date lacks a bound.
+    pub(in crate::lake::scan) fn widths(&self, start: usize) -> Option<Option<Widths>> {
         let widths = self.widths.lock().unwrap_or_else(PoisonError::into_inner);
-        widths.iter().find(|(leaf, _)| *leaf == start).map(|(_, width)| *width)
+        widths
+            .iter()
+            .find(|(leaf, _)| *leaf == start)
+            .map(|(_, widths)| *widths)
     }
 }
 
@@ -231,15 +241,15 @@ impl OpenFile {
         }
     }
 
-    /// Stores the length of the longest interval of a date in a row group, which [`Group::width`] returns. The leaf
-    /// `start` has the starts of the intervals. `width` is `None` if the length cannot be computed.
-    pub(in crate::lake::scan) fn keep_width(&self, group: usize, start: usize, width: Option<u64>) {
+    /// Stores the lengths of the intervals of a date in a row group, which [`Group::widths`] returns. The leaf `start`
+    /// has the starts of the intervals. `found` is `None` if the lengths cannot be computed.
+    pub(in crate::lake::scan) fn keep_widths(&self, group: usize, start: usize, found: Option<Widths>) {
         let slot = &self.groups[group].widths;
         let mut widths = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if widths.iter().all(|(leaf, _)| *leaf != start) {
-            widths.push((start, width));
+            widths.push((start, found));
             self.weight
-                .fetch_add(size_of::<(usize, Option<u64>)>(), Ordering::Relaxed);
+                .fetch_add(size_of::<(usize, Option<Widths>)>(), Ordering::Relaxed);
         }
     }
 

@@ -43,6 +43,9 @@ pub(in crate::lake::scan) struct Lowered {
     pub(in crate::lake::scan) either: Vec<Vec<Alternative>>,
     /// The condition that the scan checks on statistics.
     pub(in crate::lake::scan) prune: Prune,
+    /// The condition that decides all `predicates` in row groups where no row meets a [`Prune::Present`] of it. `None`
+    /// if there is none, because the scan must evaluate a predicate in every row group.
+    pub(in crate::lake::scan) sufficient: Option<Prune>,
     /// Late predicates: their necessary condition is known only after other plans have run. [`Lowered::settled`] adds
     /// the conditions then.
     pub(in crate::lake::scan) late: Vec<Arc<dyn Predicate>>,
@@ -71,6 +74,7 @@ impl Lowered {
     ) -> Result<Lowered> {
         let mut lowered = Lowered::default();
         let (mut prune, mut later) = (Vec::new(), Vec::new());
+        let mut sufficient = Some(Vec::new());
         let columns = table.schema(leaves);
         for filter in filters.iter().flat_map(split_conjunction) {
             let necessary = match predicate(filter) {
@@ -83,6 +87,13 @@ impl Lowered {
                     // Put predicates behind the other expressions, which cost less and so are evaluated first.
                     let decided = necessary.exact || predicate.is_decided_above();
                     later.extend((!decided).then(|| predicate.clone()));
+                    if !necessary.exact {
+                        let suffices = necessary.prune_suffices && !predicate.is_decided_above();
+                        sufficient = sufficient.filter(|_| suffices);
+                        sufficient
+                            .iter_mut()
+                            .for_each(|parts| parts.push(necessary.prune.clone()));
+                    }
                     necessary
                 }
                 None => {
@@ -90,6 +101,7 @@ impl Lowered {
                     if !necessary.exact {
                         let computed = Computed::new(filter, table, leaves, state)?;
                         lowered.predicates.push(Arc::new(computed));
+                        sufficient = None;
                     }
                     necessary
                 }
@@ -100,6 +112,7 @@ impl Lowered {
         }
         lowered.predicates.extend(later);
         lowered.prune = Prune::all(prune);
+        lowered.sufficient = sufficient.map(Prune::all);
         Ok(lowered)
     }
 
@@ -113,6 +126,7 @@ impl Lowered {
             self.either.extend(necessary.either);
             if !necessary.exact {
                 self.predicates.push(predicate);
+                self.sufficient = None;
             }
         }
         self
@@ -157,6 +171,7 @@ fn both(left: Necessary, right: Necessary) -> Necessary {
         items: [left.items, right.items].concat(),
         either: [left.either, right.either].concat(),
         exact: left.exact && right.exact,
+        ..Necessary::default()
     }
 }
 

@@ -50,6 +50,10 @@ pub(in crate::lake::scan) fn prune_noting(
         Prune::Text { leaf, .. } | Prune::Flag { leaf, .. } | Prune::Range { leaf, .. } | Prune::Present { leaf } => {
             prune_leaf(file, group, leaf, condition, report)
         }
+        Prune::Lacks { leaf, .. } if Extent::of_group(file, group, leaf).is_some_and(|leaf| leaf.is_complete()) => {
+            Ranges::default()
+        }
+        Prune::Lacks { beside, .. } => prune_leaf(file, group, beside, condition, report),
     }
 }
 
@@ -69,7 +73,7 @@ pub(in crate::lake::scan) fn refutation(file: &OpenFile, group: usize, condition
             format!("statistics of {}", leaves.join(" and ")).into()
         }),
         Prune::Keep => None,
-        one => alone(condition).then(|| format!("statistics of {}", one.leaves().concat()).into()),
+        one => alone(condition).then(|| format!("statistics of {}", one.leaves().join(" and ")).into()),
     }
 }
 

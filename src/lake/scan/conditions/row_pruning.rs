@@ -6,15 +6,16 @@
 //! statistics refute the condition for the whole row group.
 //!
 //! The check reads a leaf once for up to eight conditions. A date has two leaves, start and end. If both have
-//! conditions, the check reads only the starts: it computes the longest interval of the row group once, and turns the
-//! condition on the end into a condition on the start.
+//! conditions, the check reads only the starts: it computes the shortest and the longest interval of the row group
+//! once, and turns the condition on the end into a condition on the start. If the intervals have different lengths,
+//! this keeps more rows. So a check that decides the caller's condition reads both leaves then.
 
 use std::sync::Arc;
 
 use parquet::basic::Type;
 use parquet::errors::ParquetError;
 
-use super::super::cache::file::{OpenFile, ReadBytes};
+use super::super::cache::file::{OpenFile, ReadBytes, Widths};
 use super::super::decode::chunk::Chunk;
 use super::pruning::{Extent, decimal, has_all_numbers, prune};
 use super::ranges::Ranges;
@@ -28,48 +29,69 @@ pub(in crate::lake::scan) struct RowPruning {
     kept: usize,
 }
 
+/// The result of a check.
+pub(in crate::lake::scan) struct Checked {
+    /// The rows that may meet the condition.
+    pub(in crate::lake::scan) rows: Ranges,
+    /// Whether each of these rows meets the condition.
+    pub(in crate::lake::scan) is_exact: bool,
+}
+
 impl RowPruning {
     /// Whether checking a row group is likely to pay. `rows` is the number of remaining rows of the row group, and `of`
-    /// the number of all its rows. Returns `false` if few rows remain, because decoding them is cheaper than reading
-    /// the codes of all rows. Also returns `false` if earlier checks have kept more than half of their rows, because
-    /// this one will probably do the same.
-    pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32) -> bool {
-        rows * MIN_SHARE >= of as usize && self.kept * 2 <= self.asked
+    /// the number of all its rows. `suffices` says whether the check may decide the predicates. Returns `false` if few
+    /// rows remain, because decoding them is cheaper than reading the codes of all rows. Also returns `false` if
+    /// earlier checks that were not exact have kept more than half of their rows, because this one will probably do the
+    /// same.
+    pub(in crate::lake::scan) fn pays(&self, rows: usize, of: u32, suffices: bool) -> bool {
+        let min_share = if suffices { MIN_DECIDED_SHARE } else { MIN_SHARE };
+        rows * min_share >= of as usize && self.kept * 2 <= self.asked
     }
 
     /// Returns those of `rows` for which the condition may hold. `None` if the check cannot drop any row, for example
-    /// because of an unknown encoding.
+    /// because of an unknown encoding. If `suffices` is false, the result is never exact.
     pub(in crate::lake::scan) fn keep(
         &mut self,
         rows: &Ranges,
-        condition: &Prune,
+        (condition, suffices): (&Prune, bool),
         file: &Arc<OpenFile>,
         group: usize,
         read: &Arc<ReadBytes>,
-    ) -> Result<Option<Ranges>, ParquetError> {
+    ) -> Result<Option<Checked>, ParquetError> {
         let group = RowGroup { file, group, read };
-        let mut conditions = Vec::new();
-        let kept = match group.reduced(condition, &mut conditions) {
-            Reduced::All => Kept::All,
-            Reduced::None => Kept::None,
-            Reduced::Rows(rows) => {
+        let mut conditions = Conditions {
+            is_decided: suffices,
+            ..Conditions::default()
+        };
+        let (kept, is_exact) = match group.reduced(condition, &mut conditions) {
+            Reduced::All => (Kept::All, false),
+            Reduced::None => (Kept::None, true),
+            Reduced::Rows(tree) => {
                 group.ends_to_starts(&mut conditions)?;
-                Leaves::of(group, &conditions).kept(&rows)?
+                let mut leaves = Leaves::of(group, &conditions.all);
+                let kept = leaves.kept(&tree)?;
+                (kept, conditions.is_decided && !leaves.has_unknown())
             }
         };
         let left = match kept {
-            Kept::All => return Ok(None),
+            Kept::All if !is_exact => return Ok(None),
+            Kept::All => rows.clone(),
             Kept::None => Ranges::default(),
             Kept::Some(kept) => rows.intersect(&ranges(&kept)),
         };
-        self.asked += rows.count();
-        self.kept += left.count();
-        Ok(Some(left))
+        if !is_exact {
+            self.asked += rows.count();
+            self.kept += left.count();
+        }
+        Ok(Some(Checked { rows: left, is_exact }))
     }
 }
 
 /// The check runs only if at least one in this many rows of the row group remains.
 const MIN_SHARE: usize = 8;
+/// The same for a check that may decide the predicates, so that no column is decoded for them. To decode a few rows of
+/// every page takes almost as long as to decode all rows.
+const MIN_DECIDED_SHARE: usize = 256;
 
 /// The rows that a condition keeps.
 enum Kept {
@@ -99,17 +121,51 @@ enum Rows {
 #[derive(Clone, Copy, PartialEq)]
 struct OnLeaf {
     leaf: usize,
-    /// The minimum and the maximum, both included. `None` if any value meets the condition.
-    range: Option<(i128, i128)>,
+    wanted: Wanted,
+}
+
+/// The values of a leaf that meet a condition.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    /// The numbers from the first to the second one, both included.
+    Range(i128, i128),
+    /// Any value.
+    Some,
+    /// No value, in an item that exists.
+    None,
 }
 
 impl OnLeaf {
-    fn holds(&self, physical_type: Type, value: &[u8]) -> bool {
-        match (self.range, number(physical_type, value)) {
-            (Some((from, to)), Some(number)) => from <= number && number <= to,
-            // Without a range, any value meets the condition. A value that cannot be read as a number is kept, too.
-            _ => true,
+    fn holds(&self, physical_type: Type, value: Option<&[u8]>) -> bool {
+        match (self.wanted, value) {
+            (Wanted::None, value) => value.is_none(),
+            (_, None) => false,
+            (Wanted::Some, Some(_)) => true,
+            // A value that cannot be read as a number is kept, too.
+            (Wanted::Range(from, to), Some(value)) => {
+                number(physical_type, value).is_none_or(|number| from <= number && number <= to)
+            }
         }
+    }
+}
+
+/// The conditions on leaves that statistics do not decide.
+#[derive(Default)]
+struct Conditions {
+    all: Vec<OnLeaf>,
+    /// Whether these conditions decide everything that statistics do not decide. `false` if presence conditions are
+    /// among them, because other parts of the caller's condition then decide.
+    is_decided: bool,
+}
+
+impl Conditions {
+    /// Adds a condition, and returns its index.
+    fn add(&mut self, condition: OnLeaf) -> usize {
+        let known = self.all.iter().position(|have| *have == condition);
+        known.unwrap_or_else(|| {
+            self.all.push(condition);
+            self.all.len() - 1
+        })
     }
 }
 
@@ -122,7 +178,14 @@ struct RowGroup<'a> {
 
 impl RowGroup<'_> {
     /// Removes the parts of a condition that statistics decide, and adds the remaining conditions on leaves to `left`.
-    fn reduced(&self, condition: &Prune, left: &mut Vec<OnLeaf>) -> Reduced {
+    fn reduced(&self, condition: &Prune, left: &mut Conditions) -> Reduced {
+        let reduced = self.reduced_parts(condition, left);
+        // Nothing more is known of a condition that keeps all rows.
+        left.is_decided &= !matches!(reduced, Reduced::All);
+        reduced
+    }
+
+    fn reduced_parts(&self, condition: &Prune, left: &mut Conditions) -> Reduced {
         match condition {
             Prune::Keep => Reduced::All,
             Prune::Nothing => Reduced::None,
@@ -160,84 +223,100 @@ impl RowGroup<'_> {
             Prune::Text { .. } | Prune::Flag { .. } => Reduced::All,
             Prune::Range { leaf, from, to } => match Extent::of_group(self.file, self.group, leaf) {
                 Some(extent) if extent.numbers().is_some() && has_all_numbers(self.file, self.group, leaf) => {
-                    let range = (from.unwrap_or(i128::MIN), to.unwrap_or(i128::MAX));
-                    self.of_rows(leaf, Some(range), left)
+                    let range = Wanted::Range(from.unwrap_or(i128::MIN), to.unwrap_or(i128::MAX));
+                    self.of_rows(leaf, range, left)
                 }
                 _ => Reduced::All,
             },
             Prune::Present { leaf } => match Extent::of_group(self.file, self.group, leaf) {
-                Some(extent) if !extent.is_everywhere() => self.of_rows(leaf, None, left),
+                Some(extent) if !extent.is_everywhere() => {
+                    left.is_decided = false;
+                    self.of_rows(leaf, Wanted::Some, left)
+                }
                 _ => Reduced::All,
             },
+            Prune::Lacks { leaf, beside } => {
+                let with = self.of_rows(beside, Wanted::Some, left);
+                match (with, self.file.leaf(leaf)) {
+                    (Reduced::Rows(with), Some(_)) => match self.of_rows(leaf, Wanted::None, left) {
+                        Reduced::Rows(without) => Reduced::Rows(Rows::And(vec![with, without])),
+                        other => other,
+                    },
+                    // No item of the file has the leaf.
+                    (with, _) => with,
+                }
+            }
         }
     }
 
-    fn of_rows(&self, path: &str, range: Option<(i128, i128)>, left: &mut Vec<OnLeaf>) -> Reduced {
-        let Some(leaf) = self.file.leaf(path) else {
-            return Reduced::All;
-        };
-        let condition = OnLeaf { leaf, range };
-        let known = left.iter().position(|have| *have == condition);
-        Reduced::Rows(Rows::Leaf(known.unwrap_or_else(|| {
-            left.push(condition);
-            left.len() - 1
-        })))
+    fn of_rows(&self, path: &str, wanted: Wanted, left: &mut Conditions) -> Reduced {
+        match self.file.leaf(path) {
+            Some(leaf) => Reduced::Rows(Rows::Leaf(left.add(OnLeaf { leaf, wanted }))),
+            None => Reduced::All,
+        }
     }
 
-    /// Replaces a condition on the end of a date by one on its start, if `conditions` also has one on the start. A
-    /// start is never later than its end. And if no interval is longer than `w`, an end of at least `x` has a start of
-    /// at least `x - w`. So the new condition keeps every row that the old one keeps.
-    fn ends_to_starts(&self, conditions: &mut [OnLeaf]) -> Result<(), ParquetError> {
-        for at in 0..conditions.len() {
-            let end = conditions[at];
-            let Some((from, to)) = end.range else { continue };
+    /// Replaces a condition on the end of a date by one on its start, if there is also a condition on the start. An
+    /// interval whose end is in `from..=to` starts in `from - longest..=to - shortest`, so the new condition keeps
+    /// every row that the old one keeps. If it also keeps others and the conditions must decide, the old one stays.
+    fn ends_to_starts(&self, conditions: &mut Conditions) -> Result<(), ParquetError> {
+        for at in 0..conditions.all.len() {
+            let end = conditions.all[at];
+            let Wanted::Range(from, to) = end.wanted else { continue };
             let start = self.file.paths()[end.leaf].strip_suffix(END);
             let start = start.and_then(|path| self.file.leaf(&format!("{path}{START}")));
-            let Some(start) = start.filter(|start| conditions.iter().any(|have| have.leaf == *start)) else {
+            let Some(start) = start.filter(|start| conditions.all.iter().any(|have| have.leaf == *start)) else {
                 continue;
             };
-            if let Some(width) = self.width(start, end.leaf)? {
-                conditions[at] = OnLeaf {
+            if let Some(Widths { shortest, longest }) = self.widths(start, end.leaf)?
+                && (shortest == longest || !conditions.is_decided)
+            {
+                let (from, to) = (from.saturating_sub(longest.into()), to.saturating_sub(shortest.into()));
+                conditions.all[at] = OnLeaf {
                     leaf: start,
-                    range: Some((from.saturating_sub(width.into()), to)),
+                    wanted: Wanted::Range(from, to),
                 };
             }
         }
         Ok(())
     }
 
-    /// Returns the length of the longest interval between a leaf of starts and a leaf of ends, in microseconds. `None`
-    /// if some interval lacks a bound or ends before it starts, or if the leaves cannot be read. The first call for a
-    /// row group reads both leaves.
-    fn width(&self, start: usize, end: usize) -> Result<Option<u64>, ParquetError> {
-        let known = self.file.groups()[self.group].width(start);
+    /// Returns the lengths of the intervals between a leaf of starts and a leaf of ends. `None` if some interval lacks
+    /// a bound or ends before it starts, or if the leaves cannot be read. The first call for a row group reads both
+    /// leaves.
+    fn widths(&self, start: usize, end: usize) -> Result<Option<Widths>, ParquetError> {
+        let known = self.file.groups()[self.group].widths(start);
         match known {
-            Some(width) => Ok(width),
+            Some(widths) => Ok(widths),
             None => {
-                let width = self.longest(start, end)?;
-                self.file.keep_width(self.group, start, width);
-                Ok(width)
+                let widths = self.measured(start, end)?;
+                self.file.keep_widths(self.group, start, widths);
+                Ok(widths)
             }
         }
     }
 
-    fn longest(&self, start: usize, end: usize) -> Result<Option<u64>, ParquetError> {
+    fn measured(&self, start: usize, end: usize) -> Result<Option<Widths>, ParquetError> {
         let (Some(starts), Some(ends)) = (self.moments(start)?, self.moments(end)?) else {
             return Ok(None);
         };
         if starts.len() != ends.len() {
             return Ok(None);
         }
-        let mut longest = 0;
+        let (mut shortest, mut longest) = (u64::MAX, 0);
         for pair in starts.into_iter().zip(ends) {
-            longest = match pair {
-                (ABSENT, ABSENT) => longest,
+            match pair {
+                (ABSENT, ABSENT) => {}
                 (ABSENT, _) | (_, ABSENT) => return Ok(None),
-                (start, end) if start <= end => longest.max(end.abs_diff(start)),
+                (start, end) if start <= end => {
+                    let width = end.abs_diff(start);
+                    (shortest, longest) = (shortest.min(width), longest.max(width));
+                }
                 _ => return Ok(None),
-            };
+            }
         }
-        Ok(Some(longest))
+        let shortest = shortest.min(longest);
+        Ok(Some(Widths { shortest, longest }))
     }
 
     /// Returns the moment in each slot of a leaf, and [`ABSENT`] for a slot without a value. `None` if the leaf has
@@ -324,6 +403,12 @@ impl<'a> Leaves<'a> {
         }
     }
 
+    /// Whether the codes of a leaf that was read cannot decide its conditions.
+    fn has_unknown(&self) -> bool {
+        let mut read = self.read.iter();
+        read.any(|leaf| matches!(leaf.rows, Some(Bits::Unknown)))
+    }
+
     fn kept(&mut self, rows: &Rows) -> Result<Kept, ParquetError> {
         match rows {
             Rows::And(parts) => {
@@ -366,7 +451,6 @@ impl Leaf {
     fn bits(&self, group: RowGroup<'_>) -> Result<Bits, ParquetError> {
         let physical_type = group.column_type(self.leaf);
         let met = |value: Option<&[u8]>| {
-            let Some(value) = value else { return 0 };
             let holds = self.conditions.iter().enumerate();
             holds.fold(0, |met, (bit, condition)| {
                 met | u8::from(condition.holds(physical_type, value)) << bit

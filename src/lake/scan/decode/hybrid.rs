@@ -71,18 +71,25 @@ pub(in crate::lake::scan) fn parts<'a>(
 
 impl<'a> Packed<'a> {
     /// Returns the values in order.
-    pub(in crate::lake::scan) fn values(self) -> impl ExactSizeIterator<Item = u32> + 'a {
-        let mask = (1u64 << self.width) - 1;
-        (0..self.count).map(move |at| {
-            let bit = at * self.width as usize;
-            let rest = self.bytes.get(bit >> 3..).unwrap_or_default();
-            // A value has at most 32 bits and begins in the first byte, so eight bytes hold it.
-            let word = match rest.first_chunk::<8>() {
-                Some(word) => u64::from_le_bytes(*word),
-                None => rest.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte)),
-            };
-            ((word >> (bit & 7)) & mask) as u32
-        })
+    pub(in crate::lake::scan) fn values(self) -> impl Iterator<Item = u32> + 'a {
+        let (width, mask) = (self.width as usize, (1u64 << self.width) - 1);
+        let value = move |at: usize, word: u64| ((word >> ((at * width) & 7)) & mask) as u32;
+        // A value has at most 32 bits and begins in the first of eight bytes, so they hold it. The first values, whose
+        // eight bytes all exist, are read without looking for the end of the bytes.
+        let whole = match self.bytes.len().checked_sub(8) {
+            Some(last) if width > 0 => ((8 * last + 7) / width + 1).min(self.count),
+            _ => 0,
+        };
+        let first = (0..whole).map(move |at| {
+            let rest = self.bytes[(at * width) >> 3..].first_chunk::<8>();
+            value(at, rest.map_or(0, |word| u64::from_le_bytes(*word)))
+        });
+        let others = (whole..self.count).map(move |at| {
+            let rest = self.bytes.get((at * width) >> 3..).unwrap_or_default();
+            let word = rest.iter().take(8).rev();
+            value(at, word.fold(0, |word, byte| (word << 8) | u64::from(*byte)))
+        });
+        first.chain(others)
     }
 
     /// Returns the number of values that are equal to `wanted`.

@@ -36,9 +36,14 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) first: Clip,
     /// The output's other columns, which are decoded only for the remaining rows.
     pub(in crate::lake::scan) rest: Clip,
+    /// The columns of `first` that the output has. In a row group where `sufficient` decides the predicates, only these
+    /// are decoded first.
+    pub(in crate::lake::scan) first_of_output: Clip,
     pub(in crate::lake::scan) predicates: Vec<(SchemaRef, Arc<dyn Predicate>)>,
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
     pub(in crate::lake::scan) prune: Prune,
+    /// The condition of [`Lowered::sufficient`].
+    pub(in crate::lake::scan) sufficient: Option<Prune>,
     /// The label that `explain` shows for the row-by-row check of `prune`.
     pub(in crate::lake::scan) row_pruning_label: Arc<str>,
     pub(in crate::lake::scan) numbers_suffice: bool,
@@ -121,6 +126,7 @@ impl Scan {
             mut items,
             either,
             prune,
+            sufficient,
             ..
         } = lowered;
         let ScanRequest {
@@ -146,6 +152,7 @@ impl Scan {
             .retain(|name| is_output(name) && roots.schema().index_of(name).is_ok())
             .join(&roots.retain(|name| !is_output(name)));
         let rest = output.retain(|name| first.schema().index_of(name).is_err());
+        let first_of_output = first.retain(is_output);
         let predicates = predicates
             .into_iter()
             .map(|predicate| (table.schema(predicate.leaves()), predicate))
@@ -156,9 +163,11 @@ impl Scan {
             is_unconditional,
             first,
             rest,
+            first_of_output,
             predicates,
             items,
             prune,
+            sufficient,
             row_pruning_label: "statistics' conditions, row by row".into(),
             numbers_suffice,
             order,

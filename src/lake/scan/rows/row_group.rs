@@ -103,8 +103,9 @@ pub(in crate::lake::scan) struct Filtering {
 }
 
 impl Filtering {
-    /// Checks the exact conditions. Then checks `scan.prune` on dictionary codes, if this is likely to save time. Drops
-    /// the rows that fail. Then decodes the columns that predicates read.
+    /// Checks the exact conditions. Then checks the conditions of the statistics on dictionary codes, if this is likely
+    /// to save time. Drops the rows that fail. If this check has decided the predicates, they are not evaluated.
+    /// Otherwise decodes the columns that they read.
     pub(in crate::lake::scan) fn begin(
         scan: &Scan,
         file: &Arc<OpenFile>,
@@ -137,21 +138,27 @@ impl Filtering {
                 report.filtered(&labels.join(" or ").into(), (count, rows.count()), started.elapsed());
             }
         }
-        if !scan.predicates.is_empty() && !rows.is_empty() && row_pruning.pays(rows.count(), file.groups()[group].rows)
-        {
+        let mut is_decided = false;
+        let (condition, suffices) = match &scan.sufficient {
+            Some(sufficient) => (sufficient, true),
+            None => (&scan.prune, false),
+        };
+        let all = file.groups()[group].rows;
+        if !scan.predicates.is_empty() && !rows.is_empty() && row_pruning.pays(rows.count(), all, suffices) {
             let (started, count) = (Instant::now(), rows.count());
-            let kept = row_pruning.keep(&rows, &scan.prune, file, group, &read);
-            if let Some(kept) = kept.map_err(file.parquet())? {
-                rows = kept;
+            let checked = row_pruning.keep(&rows, (condition, suffices), file, group, &read);
+            if let Some(checked) = checked.map_err(file.parquet())? {
+                (rows, is_decided) = (checked.rows, checked.is_exact);
                 report.filtered(&scan.row_pruning_label, (count, rows.count()), started.elapsed());
             }
         }
         let started = Instant::now();
-        let mut leaves = scan.first.leaves(file.fields(), file.sizes());
+        let first = if is_decided { &scan.first_of_output } else { &scan.first };
+        let mut leaves = first.leaves(file.fields(), file.sizes());
         if scan.numbers_suffice {
             leaves.retain(|leaf| !is_spared(file, group, *leaf));
         }
-        let early = columns::read_leaves(file, group, &scan.first, &leaves, &rows, &read)?;
+        let early = columns::read_leaves(file, group, first, &leaves, &rows, &read)?;
         report.read_time += started.elapsed();
         Ok(Filtering {
             file: file.clone(),
@@ -160,7 +167,7 @@ impl Filtering {
             mask: BooleanBufferBuilder::new(early.num_rows()),
             rows,
             early,
-            at: 0,
+            at: if is_decided { scan.predicates.len() } else { 0 },
             time: Duration::ZERO,
             before,
         })
