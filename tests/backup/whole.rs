@@ -208,6 +208,16 @@ fn the_services_store_and_its_key_come_along() {
     );
 }
 
+/// A script that writes in a loop, killed when dropped.
+struct Writer(Child);
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Several processes import, merge and erase during backups. Each snapshot is one consistent state of the lake.
 #[test]
 fn a_backup_of_a_busy_lake_is_of_one_moment() {
@@ -237,13 +247,13 @@ fn a_backup_of_a_busy_lake_is_of_one_moment() {
         done"#;
     let (input, stop) = (scene.path("rounds.ndjson"), scene.path("stop"));
     std::fs::write(&input, round(0)).unwrap();
-    let mut writer: Child = Command::new("bash")
+    let writer = Command::new("bash")
         .args(["-c", loops, PROGRAM])
         .args([&scene.data(), &input, &stop])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+        .spawn();
+    let mut writer = Writer(writer.unwrap());
     let erasures = || {
         let erased = std::fs::read_to_string(scene.path("stop.erased")).unwrap_or_default();
         erased.lines().count()
@@ -262,7 +272,7 @@ fn a_backup_of_a_busy_lake_is_of_one_moment() {
         ids.push(scene.backup(&["--keep", "6"]));
     }
     std::fs::write(&stop, "").unwrap();
-    writer.wait().unwrap();
+    writer.0.wait().unwrap();
     println!("{} erasures during {} backups", erasures(), ids.len());
     assert!(erasures() > 2);
     succeeds(&scene.verify());

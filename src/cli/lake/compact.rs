@@ -11,7 +11,7 @@ use super::wait::Wait;
 use crate::lake::Lake;
 use crate::lake::compact::{self, CompactOptions, Effort, Unreadable};
 
-/// Merge each table's files toward 128 MiB, so that each person's rows lie in one file
+/// Merge each table's files toward 32 MiB, so that each person's rows lie in one file
 ///
 /// A running server continues meanwhile. Replaced files are removed by the next compaction or import that comes an hour
 /// later or more, because links to further pages may need them until then. It is safe to interrupt the command: files

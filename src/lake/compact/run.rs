@@ -25,11 +25,12 @@ pub struct CompactOptions {
 }
 
 impl CompactOptions {
-    /// Returns options with this effort and a target size of 128 MiB per file.
+    /// Returns options with this effort and a target size of 32 MiB per file. An erasure rewrites each file that has a
+    /// row of the person, so it takes longer the larger the files are. A scan takes hardly longer over smaller files.
     pub const fn new(effort: Effort) -> CompactOptions {
         CompactOptions {
             effort,
-            target_bytes: 128 << 20,
+            target_bytes: 32 << 20,
         }
     }
 }

@@ -76,8 +76,12 @@ impl Identifiers {
 
     /// Looks for ids in a text. For each occurrence of an id, calls `found` with the number of the subject to which the
     /// id belongs.
-    pub(in crate::lake) fn in_text(&self, text: &str, mut found: impl FnMut(u32)) {
-        let bytes = text.as_bytes();
+    pub(in crate::lake) fn in_text(&self, text: &str, found: impl FnMut(u32)) {
+        self.in_bytes(text.as_bytes(), found);
+    }
+
+    /// Looks for ids in the bytes of a text, as [`in_text`](Self::in_text) does.
+    pub(super) fn in_bytes(&self, bytes: &[u8], mut found: impl FnMut(u32)) {
         if self.typed.is_empty() {
             return self.long_in(bytes, found);
         }
@@ -142,7 +146,16 @@ impl Identifiers {
 
 /// Whether a character may be in an id of R4.
 fn is_of_id(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.'
+    static OF_ID: [bool; 256] = {
+        let (mut of_id, mut byte) = ([false; 256], 0);
+        while byte < 256 {
+            let character = byte as u8;
+            of_id[byte] = character.is_ascii_alphanumeric() || character == b'-' || character == b'.';
+            byte += 1;
+        }
+        of_id
+    };
+    OF_ID[byte as usize]
 }
 
 #[cfg(test)]

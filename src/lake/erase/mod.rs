@@ -22,6 +22,7 @@ mod rewrite;
 mod run;
 mod search;
 mod superseded;
+mod texts;
 
 pub use erased::Erased;
 pub(super) use evidence::{Entry, subject};

@@ -1,5 +1,8 @@
 //! Searches for erased ids in every string of a rewritten file, which is read again from the disk. Also counts the
 //! attachment files that still belong to the person.
+//!
+//! If all rows of a file are of one application, its pages are searched first (`texts.rs`). Only if they have an id,
+//! its columns are searched, because only columns tell how many strings have an id.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 use super::evidence::Searched;
 use super::identifiers::Identifiers;
+use super::texts::{only_value, without_ids};
 use crate::lake::attachment::{TABLE, is_attachment, name_begin, read_trailer};
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, row_bytes};
@@ -41,8 +45,29 @@ pub(super) fn search_file(
 ) -> Result<Vec<Searched>, LakeError> {
     let failed = || LakeError::parquet("read", path);
     let file = CheckedFile::open(path, keys)?;
-    let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
+    let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
     let metadata = file.metadata(path, options)?;
+    if let Some(application) = only_value(metadata.metadata(), APPLICATION)
+        && let Some(values) = without_ids(&file, metadata.metadata(), resource_type, identifiers).map_err(failed())?
+    {
+        let of = |asked: &str| Searched {
+            values: if asked == application { values } else { 0 },
+            found: 0,
+        };
+        return Ok(asked.iter().map(|(asked, _)| of(asked)).collect());
+    }
+    search_columns((path, file), metadata, resource_type, identifiers, asked)
+}
+
+/// Does the work of [`search_file`] over columns.
+fn search_columns(
+    (path, file): (&Path, CheckedFile),
+    metadata: ArrowReaderMetadata,
+    resource_type: &str,
+    identifiers: &Identifiers,
+    asked: &[(&str, u32)],
+) -> Result<Vec<Searched>, LakeError> {
+    let failed = || LakeError::parquet("read", path);
     let groups = 0..metadata.metadata().num_row_groups();
     let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
     let rows = (BATCH_BYTES / heaviest.unwrap_or(1).max(1)).clamp(1, 1_024) as usize;
@@ -289,4 +314,95 @@ pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope
         }
     }
     Ok(searched)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::columns::json::Tape;
+    use crate::columns::layout::Layout;
+    use crate::columns::shred::{Shredder, SystemValues};
+    use crate::fhir::facts;
+    use crate::lake::file::write_file;
+
+    /// Writes a file of Observations. Each has an application, components, and notes, of which some are missing.
+    fn write(path: &Path, rows: &[(&str, Vec<Option<String>>)]) {
+        let type_id = facts().lookup("Observation").unwrap();
+        let (mut shredder, mut tape) = (Shredder::new(type_id), Tape::new());
+        for (at, (application, notes)) in rows.iter().enumerate() {
+            let id = format!("row-{at:06}");
+            let notes = notes.iter().map(|note| {
+                note.as_ref()
+                    .map_or(json!({"time": "2024"}), |note| json!({"text": note}))
+            });
+            let notes: Vec<_> = notes.collect();
+            let mut resource = json!({"resourceType": "Observation", "id": id, "status": "final"});
+            if !notes.is_empty() {
+                resource["component"] = json!([{"valueString": "a"}, {"valueInteger": 1}]);
+                resource["note"] = json!(notes);
+            }
+            let text = resource.to_string();
+            let system = SystemValues {
+                owner: at as i64,
+                id: &id,
+                patient: Some("p"),
+                application,
+                authorization: None,
+                endpoint: None,
+                version: 1,
+                last_updated: 0,
+                digest: [0; 16],
+                shared_refs: &[],
+                resource: &text,
+            };
+            shredder.push(&system, tape.parse(text.as_bytes()).unwrap()).unwrap();
+        }
+        let batch = shredder.finish().unwrap();
+        let schema = Layout::new(type_id).adopt(batch.schema_ref()).unwrap().schema;
+        write_file(path, type_id, &schema, [&batch], &Keys::none()).unwrap();
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+        #[test]
+        fn pages_and_columns_have_the_same_texts(
+            rows in prop::collection::vec(
+                (prop::sample::select(vec!["one", "two"]), prop::collection::vec(prop::option::of("[ -~]{0,40}"), 0..4)),
+                1..60,
+            ),
+            is_mixed in any::<bool>(),
+            is_there in any::<bool>(),
+            id in prop_oneof![Just("4f6c1c9e-0000-4000-8000-0123456789ab"), Just("ann")],
+        ) {
+            let mut rows = rows;
+            if !is_mixed {
+                rows.iter_mut().for_each(|row| row.0 = "one");
+            }
+            if is_there {
+                rows[0].1.push(Some(format!("see Patient/{id}, please")));
+            }
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.parquet");
+            write(&path, &rows);
+            let mut identifiers = Identifiers::default();
+            identifiers.add(0, "Patient", id);
+            let asked = [("one", 0), ("two", 0)];
+            let searched = search_file((&path, &Keys::none()), "Observation", &identifiers, &asked).unwrap();
+            let file = CheckedFile::open(&path, &Keys::none()).unwrap();
+            let options = || ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Optional);
+            let metadata = file.metadata(&path, options()).unwrap();
+            let pages = without_ids(&file, metadata.metadata(), "Observation", &identifiers).unwrap();
+            let columns = search_columns((&path, file), metadata, "Observation", &identifiers, &asked).unwrap();
+            prop_assert_eq!(&searched, &columns);
+            prop_assert_eq!(pages.is_some(), !is_there);
+            prop_assert!(pages.is_none_or(|pages| pages == columns.iter().map(|one| one.values).sum::<u64>()));
+            let found: u64 = searched.iter().map(|one| one.found).sum();
+            // The note has the id, and so has the text of the resource.
+            prop_assert_eq!(found, if is_there { 2 } else { 0 });
+        }
+    }
 }
