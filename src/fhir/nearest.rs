@@ -2,6 +2,8 @@
 
 use strsim::osa_distance;
 
+use super::facts;
+
 /// Returns the known name that `name` probably means: the one with the fewest different letters, at most two. `None` if
 /// no name is similar. Two swapped letters count as one difference.
 pub fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
@@ -23,6 +25,33 @@ pub fn did_you_mean<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Str
         Some(meant) => format!("; did you mean '{meant}'?"),
         None => String::new(),
     }
+}
+
+/// Returns a text for the end of an error message, like [`did_you_mean`], that names all of `meant`. Empty if there are
+/// none.
+pub fn did_you_mean_one_of(meant: &[String]) -> String {
+    match meant {
+        [] => String::new(),
+        [only] => format!("; did you mean '{only}'?"),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(|name| format!("'{name}'")).collect();
+            format!("; did you mean {} or '{last}'?", first.join(", "))
+        }
+    }
+}
+
+/// Returns the resource type of R4 that `name` probably means, or the type of this name. `None` if no type is similar.
+pub fn nearest_resource_type(name: &str) -> Option<&'static str> {
+    nearest(name, resource_types())
+}
+
+/// Returns a text for the end of an error message, like [`did_you_mean`], for a name that is no resource type of R4.
+pub fn did_you_mean_resource_type(name: &str) -> String {
+    did_you_mean(name, resource_types())
+}
+
+fn resource_types() -> impl Iterator<Item = &'static str> {
+    facts().resources().map(|type_id| facts().get(type_id).name)
 }
 
 #[cfg(test)]
@@ -56,5 +85,22 @@ mod tests {
         }
         assert_eq!(did_you_mean("cod", names.into_iter()), "; did you mean 'code'?");
         assert_eq!(did_you_mean(&"x".repeat(1 << 20), names.into_iter()), "");
+    }
+
+    #[test]
+    fn several_names_may_be_meant() {
+        let said = |meant: &[&str]| did_you_mean_one_of(&meant.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(said(&[]), "");
+        assert_eq!(said(&["a"]), "; did you mean 'a'?");
+        assert_eq!(said(&["a", "b"]), "; did you mean 'a' or 'b'?");
+        assert_eq!(said(&["a", "b", "c"]), "; did you mean 'a', 'b' or 'c'?");
+    }
+
+    #[test]
+    fn resource_types_are_known() {
+        assert_eq!(nearest_resource_type("Observatoin"), Some("Observation"));
+        assert_eq!(nearest_resource_type("Patient"), Some("Patient"));
+        assert_eq!(nearest_resource_type("Nothing"), None);
+        assert_eq!(did_you_mean_resource_type("Patinet"), "; did you mean 'Patient'?");
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::fhir::facts;
-use crate::fhir::nearest::did_you_mean;
+use crate::fhir::nearest::{did_you_mean, did_you_mean_resource_type};
 
 /// A position in the text of an expression. Lines and columns count from 1. Columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,15 @@ pub enum FhirPathError {
         name: String,
         /// The possible types of the items at which the step starts. None of these types has the element.
         type_name: String,
+    },
+    /// A path begins with a name that is neither a resource type nor an element of one. For callers that compile an
+    /// expression for all resource types.
+    #[error("'{name}' is neither a resource type nor an element of one ({at})")]
+    UnknownName {
+        /// The position.
+        at: Position,
+        /// The name.
+        name: String,
     },
     /// The expression has the JSON name of an element, but only FHIRPath's name is allowed.
     #[error("'{name}' is JSON's name; FHIRPath has {standard} ({at})")]
@@ -254,6 +263,7 @@ impl FhirPathError {
             | FhirPathError::TooDeep { at, .. }
             | FhirPathError::TooComplex { at }
             | FhirPathError::UnknownElement { at, .. }
+            | FhirPathError::UnknownName { at, .. }
             | FhirPathError::JsonName { at, .. }
             | FhirPathError::WrongContext { at, .. }
             | FhirPathError::Unordered { at, .. }
@@ -280,7 +290,28 @@ impl FhirPathError {
             FhirPathError::UnknownElement { name, type_name, .. } => {
                 let type_def = facts().lookup(type_name).map(|type_id| facts().get(type_id));
                 let elements = type_def.into_iter().flat_map(|type_def| &type_def.elements);
-                did_you_mean(name, elements.map(|element| element.name))
+                let meant = did_you_mean(name, elements.map(|element| element.name));
+                // A path may begin with a type, as in `Patient.name`. If the name is a type's, it is in the wrong
+                // place.
+                if meant.is_empty() && facts().lookup(name).is_none() {
+                    did_you_mean_resource_type(name)
+                } else {
+                    meant
+                }
+            }
+            FhirPathError::UnknownName { name, .. } => {
+                let meant = did_you_mean_resource_type(name);
+                if meant.is_empty() {
+                    let elements = facts().resources().flat_map(|type_id| &facts().get(type_id).elements);
+                    did_you_mean(name, elements.map(|element| element.name))
+                } else {
+                    meant
+                }
+            }
+            // After another namespace, even the name of a type is unknown.
+            FhirPathError::UnknownType { name, .. } if facts().lookup(name).is_none() => {
+                let types = facts().types().map(|type_id| facts().get(type_id).name);
+                did_you_mean(name, types.filter(|known| !known.contains('.')))
             }
             FhirPathError::UnknownFunction { meant, .. } => meant.clone(),
             _ => String::new(),
@@ -297,5 +328,41 @@ impl FhirPathError {
                 | FhirPathError::TooLarge
                 | FhirPathError::TooManySteps { .. }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_has_a_suggestion() {
+        let at = Position { line: 1, column: 1 };
+        let name = |name: &str| FhirPathError::UnknownName {
+            at,
+            name: name.to_owned(),
+        };
+        let of_type = |name: &str| FhirPathError::UnknownType {
+            at,
+            name: name.to_owned(),
+        };
+        let element = |name: &str| FhirPathError::UnknownElement {
+            at,
+            name: name.to_owned(),
+            type_name: "Patient".to_owned(),
+        };
+        for (error, meant) in [
+            (name("Patinet"), "; did you mean 'Patient'?"),
+            (name("birthDat"), "; did you mean 'birthDate'?"),
+            (name("nothingLikeIt"), ""),
+            (of_type("datetime"), "; did you mean 'dateTime'?"),
+            (of_type("Quantty"), "; did you mean 'Quantity'?"),
+            (of_type("Patient"), ""),
+            (element("birthDat"), "; did you mean 'birthDate'?"),
+            (element("Patinet"), "; did you mean 'Patient'?"),
+            (element("Observation"), ""),
+        ] {
+            assert_eq!(error.meant(), meant, "{error}");
+        }
     }
 }

@@ -2,8 +2,8 @@
 
 use datafusion::common::DataFusionError;
 
+use crate::fhir::facts;
 use crate::fhir::nearest::did_you_mean;
-use crate::fhir::{SearchParameters, facts};
 use crate::fhirpath::FhirPathError;
 use crate::lake::scan::ScanError;
 
@@ -11,7 +11,7 @@ use crate::lake::scan::ScanError;
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// A value does not have the form that its parameter requires (400 `invalid`).
-    #[error("{parameter}: '{value}' is not {expected}")]
+    #[error("{parameter}: '{value}' is not {expected}{meant}")]
     Value {
         /// The parameter as the client wrote it.
         parameter: String,
@@ -19,6 +19,8 @@ pub enum SearchError {
         value: String,
         /// A description of an expected value, with its article.
         expected: &'static str,
+        /// A suggestion, as the end of a sentence. Empty if there is none.
+        meant: String,
     },
     /// A modifier that R4 does not define for the parameter's type, or that is not supported (400).
     #[error(
@@ -35,15 +37,14 @@ pub enum SearchError {
     },
     /// A parameter that the type does not have (400). In `_filter`, this is always an error, and so is `_query`. Other
     /// parameters are an error only under `Prefer: handling=strict`.
-    #[error(
-        "'{parameter}' is not a search parameter of {resource}{}",
-        meant(parameter, resource)
-    )]
+    #[error("'{parameter}' is not a search parameter of {resource}{meant}")]
     Unknown {
         /// The parameter as the client wrote it.
         parameter: String,
         /// The searched resource type.
         resource: String,
+        /// A suggestion, as the end of a sentence. Empty if there is none.
+        meant: String,
     },
     /// The searched type is in no Patient's compartment (404 `not-supported`).
     #[error("resources of type {0} are not in the compartment of a Patient")]
@@ -143,33 +144,6 @@ pub enum SearchError {
     /// A stored resource is no longer valid JSON.
     #[error("a stored resource could not be read back: {0}")]
     Stored(String),
-}
-
-/// The parameters that every type has, but that R4 does not define by SearchParameter resources. An error about an
-/// unknown parameter may suggest one of them.
-const RESULT: [&str; 11] = [
-    "_count",
-    "_elements",
-    "_filter",
-    "_has",
-    "_include",
-    "_list",
-    "_revinclude",
-    "_sort",
-    "_summary",
-    "_total",
-    "_type",
-];
-
-/// Returns a suggestion for a parameter that the type does not have. Empty if no name is similar.
-fn meant(parameter: &str, resource: &str) -> String {
-    let name = parameter.split([':', '.']).next().unwrap_or_default();
-    let parameters = SearchParameters::builtin();
-    let own = facts()
-        .lookup(resource)
-        .into_iter()
-        .flat_map(|type_id| parameters.of(type_id));
-    did_you_mean(name, own.map(|parameter| parameter.code.as_ref()).chain(RESULT))
 }
 
 /// Returns a suggestion for a modifier that parameters of type `parameter_type` do not take. Empty if no modifier is

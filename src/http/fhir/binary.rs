@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use super::super::auth::Caller;
 use super::super::described::{FHIR, resource};
 use super::super::error::Error;
-use super::super::routes::{Operation, Route, schema};
+use super::super::routes::{Operation, Route, meant_operation, schema};
 use super::super::server::compress::AsIs;
 use super::super::service::Service;
 use super::conditional::{Tag, Version};
@@ -111,7 +111,10 @@ async fn read(
     request: Request,
 ) -> Result<Response, Error> {
     if id.starts_with(['$', '_']) {
-        return Err(Error::NotSupported(format!("GET {BINARY}/{id} is not supported")));
+        let meant = meant_operation(&[BINARY], &id);
+        return Err(Error::NotSupported(format!(
+            "GET {BINARY}/{id} is not supported{meant}"
+        )));
     }
     let query = request.uri().query().map(str::to_owned);
     let format = parameter(query.as_deref(), "_format");

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use super::super::auth::Caller;
 use super::super::described::{FHIR, resource};
 use super::super::error::Error;
-use super::super::routes::{Operation, Route, schema};
+use super::super::routes::{Operation, Route, meant_operation, schema};
 use super::super::service::Service;
 use super::conditional::Version;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
@@ -59,11 +59,12 @@ async fn read(
     let (query, headers) = (request.uri().query(), request.headers());
     json_admitted(headers, parameter(query, "_format").as_deref())?;
     let pretty_wanted = wants_pretty(query)?;
-    let type_id = resource_type(&name)?;
     let id = patient_wildcard::in_path(id, &access)?;
     if id.starts_with(['$', '_']) {
-        return Err(Error::NotSupported(format!("GET {name}/{id} is not supported")));
+        let meant = meant_operation(&[&name], &id);
+        return Err(Error::NotSupported(format!("GET {name}/{id} is not supported{meant}")));
     }
+    let type_id = resource_type(&name)?;
     let subset = subset(type_id, query)?;
     let read = |snapshot: &Arc<Snapshot>| service.lake.table(snapshot, type_id, &access.scope).read(&id);
     let snapshot = service.lake.snapshot();

@@ -13,7 +13,7 @@ use super::super::auth::Caller;
 use super::super::body;
 use super::super::described::{FHIR, bundle, with_handling};
 use super::super::error::Error;
-use super::super::routes::{Operation, Route, schema};
+use super::super::routes::{Operation, Route, meant_operation, schema};
 use super::super::service::Service;
 use super::negotiate::{Preferred, json_admitted, pretty_value};
 use super::resource_type::resource_type;
@@ -203,7 +203,10 @@ impl SearchTarget {
 
     fn of_patient(id: String, name: &str, access: &Access) -> Result<SearchTarget, Error> {
         if name.starts_with(['$', '_']) {
-            return Err(Error::NotSupported(format!("Patient/[id]/{name} is not supported")));
+            let meant = meant_operation(&["Patient", "[id]"], name);
+            return Err(Error::NotSupported(format!(
+                "Patient/[id]/{name} is not supported{meant}"
+            )));
         }
         let type_id = match name {
             "*" => None,

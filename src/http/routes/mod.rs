@@ -12,6 +12,7 @@ mod refusals;
 mod route;
 mod router;
 mod schema;
+mod suggestion;
 mod table;
 
 pub(super) use cross_origin::allow as allow_scripts;
@@ -21,3 +22,4 @@ pub(super) use refusals::Refusals;
 pub(super) use route::{Paths, Route};
 pub(super) use router::router;
 pub(super) use schema::{list, named, object, one_of, or_null, resolved, schema};
+pub(super) use suggestion::meant_operation;

@@ -6,8 +6,9 @@
 
 use super::super::SearchError;
 use super::super::parameters::raw::{Handling, RawParameter, refuse_modifier};
-use super::super::parameters::result::{Summary, invalid};
+use super::super::parameters::result::{Summary, invalid, invalid_name};
 use crate::columns::json::{Edits, Tape, Value, write_compact};
+use crate::fhir::nearest::did_you_mean;
 use crate::fhir::{Element, TypeId, facts};
 
 const SUBSETTED: &str = concat!(
@@ -62,7 +63,12 @@ impl Subset {
             if !known_elsewhere && !is_element(type_id, name) {
                 let expected =
                     "a top-level element of the type, by its name in R4: 'value' for valueQuantity and its like";
-                return Err(invalid("_elements", name, expected));
+                return Err(invalid_name(
+                    "_elements",
+                    name,
+                    expected,
+                    meant_element(&[type_id], name),
+                ));
             }
             self.elements.push(name.to_owned());
         }
@@ -118,6 +124,19 @@ impl Subset {
 /// name `resourceType`.
 pub(in crate::search) fn is_element(type_id: TypeId, name: &str) -> bool {
     name == "resourceType" || facts().element(type_id, name).is_some()
+}
+
+/// Returns a suggestion for a name that is no element of these types, as the end of an error message.
+pub(in crate::search) fn meant_element(types: &[TypeId], name: &str) -> String {
+    let mut properties = types.iter().filter_map(|type_id| facts().child(*type_id, name));
+    match properties.next() {
+        // The JSON name of a choice element, such as `valueQuantity`.
+        Some(property) => format!("; did you mean '{}'?", property.element.name),
+        None => {
+            let elements = types.iter().flat_map(|type_id| &facts().get(*type_id).elements);
+            did_you_mean(name, elements.map(|element| element.name))
+        }
+    }
 }
 
 /// Splits a value of `_elements` into names.

@@ -8,7 +8,9 @@ use super::super::SearchError;
 use super::super::parameters::parameter::{Compiled, Programs, Reading};
 use super::super::parameters::raw::RawParameter;
 use super::super::parameters::resolver::resource_type;
-use super::super::parameters::result::invalid;
+use super::super::parameters::result::invalid_name;
+use super::super::parameters::suggestion;
+use crate::fhir::nearest::did_you_mean_one_of;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
@@ -140,7 +142,13 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn bad(&self) -> SearchError {
         let expected = "of the form Type:parameter, Type:parameter:TargetType, Type:* or *, with a reference parameter of the type";
-        invalid(&self.raw.name, &self.raw.value, expected)
+        let meant = suggestion::reference_path(self.programs, &self.raw.value);
+        invalid_name(
+            &self.raw.name,
+            &self.raw.value,
+            expected,
+            did_you_mean_one_of(meant.as_slice()),
+        )
     }
 
     fn one(&self, source: &str, code: &str, target: Option<&str>) -> Result<Vec<Include>, SearchError> {

@@ -8,7 +8,9 @@ use super::super::criteria::criterion::{Condition, Criterion, Join};
 use super::super::parameters::parameter::{Compiled, Reading};
 use super::super::parameters::raw::{RawParameter, written};
 use super::super::parameters::resolver::{Resolver, resource_type};
-use super::super::parameters::result::invalid;
+use super::super::parameters::result::invalid_name;
+use super::super::parameters::suggestion;
+use crate::fhir::nearest::did_you_mean_one_of;
 use crate::fhir::search_parameter::SearchType;
 use crate::fhir::{TypeId, facts};
 
@@ -123,7 +125,13 @@ pub(in crate::search) fn has(
     let path = raw.modifier.as_deref().unwrap_or_default();
     let form = || {
         let expected = "of the form Type:reference:parameter, where the reference may lead to the type searched";
-        invalid("_has", path, expected)
+        // The parameter behind the reference is resolved later.
+        let (reference, rest) = path
+            .match_indices(':')
+            .nth(1)
+            .map_or((path, ""), |(end, _)| path.split_at(end));
+        let meant = suggestion::reference_path(resolver.programs, reference).map(|meant| meant + rest);
+        invalid_name("_has", path, expected, did_you_mean_one_of(meant.as_slice()))
     };
     let mut parts = path.splitn(3, ':');
     let (Some(source), Some(reference), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {

@@ -19,8 +19,9 @@ use super::parameter::{Compiled, Reading};
 use super::raw::{RawParameter, refuse_modifier};
 use super::resolver::Resolver;
 use super::result::invalid;
+use super::suggestion;
+use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
-use crate::fhir::{TypeId, facts};
 
 /// The maximum number of tests in one filter.
 const MAX_TESTS: usize = 200;
@@ -232,10 +233,8 @@ impl Filter<'_> {
         let name = path.as_str();
         let steps: Vec<Step<'_>> = path.into_inner().filter_map(step).collect();
         let criterion = self.at(place, &steps, &comparison)?;
-        let criterion = criterion.ok_or_else(|| SearchError::Unknown {
-            parameter: name.to_owned(),
-            resource: facts().get(place.type_id()).name.to_owned(),
-        })?;
+        let unknown = || suggestion::unknown(self.resolver.programs, place.type_id(), name.to_owned());
+        let criterion = criterion.ok_or_else(unknown)?;
         Ok(criterion.condition)
     }
 

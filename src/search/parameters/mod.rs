@@ -13,5 +13,6 @@ pub mod raw;
 pub(super) mod resolve;
 pub(super) mod resolver;
 pub(super) mod result;
+pub(super) mod suggestion;
 pub(super) mod terminology;
 pub(super) mod values;

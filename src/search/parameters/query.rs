@@ -19,8 +19,9 @@ use super::parameter::{Compiled, Programs, Reading};
 use super::raw::{Handling, RawParameter, refuse_modifier, written};
 use super::resolver::Resolver;
 use super::result::{self, Summary, Total};
+use super::suggestion;
 use crate::fhir::outcome::Issue;
-use crate::fhir::search_parameter::SearchType;
+use crate::fhir::search_parameter::{SearchParameter, SearchType};
 use crate::fhir::storage::EVERYTHING;
 use crate::fhir::{TypeId, facts};
 use crate::plan::On;
@@ -155,10 +156,7 @@ impl Query {
                 },
             };
             if !understood && handling == Handling::Strict {
-                return Err(SearchError::Unknown {
-                    parameter: unknown(parameter),
-                    resource: facts().get(type_id).name.to_owned(),
-                });
+                return Err(suggestion::unknown(resolver.programs, type_id, unknown(parameter)));
             }
             if understood && !is_of_page(parameter) {
                 query.understood.push((written(parameter), parameter.value.clone()));
@@ -224,10 +222,7 @@ impl Query {
             // An unknown named query must be refused, even with lenient handling (R4 search, 3.1.1.7), and no named
             // query is known here.
             "_query" => {
-                return Err(SearchError::Unknown {
-                    parameter: "_query".to_owned(),
-                    resource: facts().get(self.type_id).name.to_owned(),
-                });
+                return Err(suggestion::unknown(programs, self.type_id, "_query".to_owned()));
             }
             "_include" | "_revinclude" => {
                 // With `_contained`, the matches may be containers of any type.
@@ -262,14 +257,14 @@ impl Query {
             match programs.get(self.type_id, code, Reading::Values)? {
                 // A repeated key changes nothing, because its first occurrence decides the order.
                 Some(compiled) if self.sort.iter().any(|key| Arc::ptr_eq(&key.compiled, &compiled)) => {}
-                Some(compiled) if !is_unordered(compiled.parameter.search_type) => {
-                    self.sort.push(SortKey { compiled, descending })
-                }
+                Some(compiled) if is_ordered(&compiled.parameter) => self.sort.push(SortKey { compiled, descending }),
                 _ => {
-                    return Err(result::invalid(
+                    let meant = suggestion::sort_key(programs, self.type_id, code, is_ordered);
+                    return Err(result::invalid_name(
                         "_sort",
                         key,
                         "a search parameter that can be sorted by",
+                        meant,
                     ));
                 }
             }
@@ -295,9 +290,10 @@ fn is_tag(raw: &RawParameter) -> bool {
     raw.name == "_tag" && raw.modifier.is_none() && page_token::is_meant(&raw.value)
 }
 
-/// Whether the values of parameters of this type have no order.
-fn is_unordered(search_type: SearchType) -> bool {
-    matches!(search_type, SearchType::Composite | SearchType::Special)
+/// Whether the parameter has values, and these have an order.
+fn is_ordered(parameter: &SearchParameter) -> bool {
+    let is_unordered = matches!(parameter.search_type, SearchType::Composite | SearchType::Special);
+    !is_unordered && parameter.expression.is_some()
 }
 
 /// Returns the name of an unknown parameter for the error. It includes the value if the name alone is unclear.

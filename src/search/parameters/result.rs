@@ -90,10 +90,22 @@ pub(in crate::search) fn offset(value: &str) -> Result<usize, SearchError> {
 }
 
 pub(in crate::search) fn invalid(parameter: &str, value: &str, expected: &'static str) -> SearchError {
+    invalid_name(parameter, value, expected, String::new())
+}
+
+/// Returns the error for a value that is a name, with a suggestion of a known name. The suggestion is the end of the
+/// message.
+pub(in crate::search) fn invalid_name(
+    parameter: &str,
+    value: &str,
+    expected: &'static str,
+    meant: String,
+) -> SearchError {
     SearchError::Value {
         parameter: shortened(parameter),
         value: shortened(value),
         expected,
+        meant,
     }
 }
 

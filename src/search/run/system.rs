@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use super::super::SearchError;
 use super::super::bundle::answer::{Answer, Occasion};
-use super::super::bundle::subset::{elements, is_element};
+use super::super::bundle::subset::{elements, is_element, meant_element};
 use super::super::criteria::compartment;
 use super::super::engine::Engine;
 use super::super::includes::include::each_once;
@@ -18,7 +18,7 @@ use super::super::joins::binding::Filed;
 use super::super::parameters::query::{Query, is_of_page};
 use super::super::parameters::raw::{Handling, RawParameter, written};
 use super::super::parameters::resolver::{Resolver, resource_type};
-use super::super::parameters::result::invalid;
+use super::super::parameters::result::{invalid, invalid_name};
 use super::explain::trace::Trace;
 use super::parts::Part;
 use crate::fhir::{TypeId, facts};
@@ -222,7 +222,8 @@ fn common<'r>(
         if parameter.name == "_elements" && parameter.modifier.is_none() {
             let of_none = |name: &&str| types.iter().all(|type_id| !is_element(*type_id, name));
             if let Some(unknown) = elements(&parameter.value).find(of_none) {
-                return Err(invalid("_elements", unknown, "a top-level element of one of the types"));
+                let (expected, meant) = ("a top-level element of one of the types", meant_element(types, unknown));
+                return Err(invalid_name("_elements", unknown, expected, meant));
             }
             common.push(parameter.clone());
             continue;

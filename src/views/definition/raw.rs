@@ -28,6 +28,7 @@ use super::metadata;
 use super::read::{flag, known, list, must_be, objects, optional_text, present, required_text, text};
 use crate::columns::json::{Tape, Value};
 use crate::fhir::outcome::IssueType;
+use crate::fhirpath::Position;
 
 /// A ViewDefinition as written. Parts that could not be read are left out.
 #[derive(Clone, Debug)]
@@ -104,7 +105,10 @@ impl Definition {
         let root = match tape.parse(text) {
             Ok(root) => root,
             Err(error) => {
-                findings.error(at, IssueType::Structure, format!("is not JSON: {error}"));
+                let before = String::from_utf8_lossy(text.get(..error.offset).unwrap_or(text));
+                let place = Position::of(&before, before.len());
+                let problem = format!("is not JSON: {} at {place}", error.reason);
+                findings.error(at, IssueType::Structure, problem);
                 return None;
             }
         };
@@ -289,7 +293,14 @@ mod tests {
     fn what_is_wrong_is_named_by_its_place() {
         for (view, expected) in [
             ("[]", "ViewDefinition: must be an object, not an array"),
-            ("{", "ViewDefinition: is not JSON: the text ends too early at byte 1"),
+            (
+                "{",
+                "ViewDefinition: is not JSON: the text ends too early at line 1, column 2",
+            ),
+            (
+                "{\"é\": 1,\n \"a\" 2}",
+                "ViewDefinition: is not JSON: expected ':' after the property name at line 2, column 6",
+            ),
             (
                 r#"{"resourceType":"Patient"}"#,
                 "ViewDefinition.resourceType: is 'Patient', not 'ViewDefinition'",

@@ -57,7 +57,7 @@ fn the_page_shows_every_operation_and_needs_nothing_beside_it() {
         {
             let id = operation["operationId"].as_str().unwrap();
             let heading = format!(
-                "<span class=\"method\">{}</span> <code>{path}</code>",
+                "<span class=\"method {method}\">{}</span> <code>{path}</code>",
                 method.to_uppercase()
             );
             assert!(page.text.contains(&heading), "{method} {path}");

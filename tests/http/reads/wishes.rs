@@ -367,6 +367,71 @@ fn what_is_at_fault_is_said_as_it_was_sent() {
     }
 }
 
+/// A misspelt name in a path or in a parameter's value is answered with the nearest known one.
+#[test]
+fn a_misspelt_name_has_a_suggestion() {
+    let server = server();
+    for (path, status, end) in [
+        ("Observatoin", 404, "\"Observatoin\"; did you mean 'Observation'?"),
+        ("Observatoin/x", 404, "\"Observatoin\"; did you mean 'Observation'?"),
+        (
+            "Patient/p0000/$everthing",
+            404,
+            "is not supported; did you mean '$everything'?",
+        ),
+        (
+            "Observation/$everthing",
+            404,
+            "is not supported; did you mean 'Patient/[id]/$everything'?",
+        ),
+        (
+            "ViewDefinition/$rn",
+            404,
+            "GET ViewDefinition/$rn is not supported; did you mean '$run'?",
+        ),
+        ("Observation?_sort=dat", 400, "sorted by; did you mean 'date'?"),
+        (
+            "Observation?_include=Observation:subjct",
+            400,
+            "of the type; did you mean 'Observation:subject'?",
+        ),
+        (
+            "Patient?_has:Observation:patint:code=x",
+            400,
+            "type searched; did you mean 'Observation:patient:code'?",
+        ),
+        ("Observation?_elements=cod", 400, "and its like; did you mean 'code'?"),
+        ("Observation?_elements=valueQuantity", 400, "; did you mean 'value'?"),
+        (
+            "?_type=Patient,Observation&_elements=birthdat",
+            400,
+            "; did you mean 'birthDate'?",
+        ),
+    ] {
+        let answer = get(&server, &format!("/fhir/{path}"), &[]);
+        let text = answer.json()["issue"][0]["details"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert_eq!(answer.status, status, "{path}: {text}");
+        assert!(text.ends_with(end), "{path}: {text}");
+    }
+    for (path, meant) in [
+        ("Observation?patient.nme=x", "patient.name"),
+        ("Condition?onsetDateTime=2020", "onset-date"),
+    ] {
+        let answer = get(&server, &format!("/fhir/{path}"), &[("prefer", "handling=strict")]);
+        let text = answer.json()["issue"][0]["details"]["text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(
+            answer.status == 400 && text.ends_with(&format!("; did you mean '{meant}'?")),
+            "{path}: {text}"
+        );
+    }
+}
+
 #[test]
 fn another_version_of_fhir_is_not_to_be_had() {
     let server = server();
