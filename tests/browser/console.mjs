@@ -60,11 +60,11 @@ async function visit(size, options, changed) {
   const page = await context.newPage();
   const asked = [];
   page.on('request', (request) => asked.push(new URL(request.url()).origin));
-  // The browser's messages about a page, without those about the 400 of a refused search and the 404 of an unknown
-  // resource.
+  // The browser's messages about a page, without those about the 400 of a refused search, the 401 of a refused token
+  // and the 404 of an unknown resource.
   const said = [];
   page.on('console', (message) => {
-    if (message.type() === 'error' && !/status of 40[04]/.test(message.text())) said.push(message.text());
+    if (message.type() === 'error' && !/status of 40[014]/.test(message.text())) said.push(message.text());
   });
   const look = looker(shots, () => size);
   const see = async (what) => {
@@ -74,8 +74,11 @@ async function visit(size, options, changed) {
 
   await page.goto(`${demo.base}/console`);
   await see('sign-in');
-  const token = await demo.consoleToken();
-  await page.getByLabel('Token').fill(token);
+  await page.getByLabel('Token').fill('console_guess');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByText('This token is unknown, used or too old.').waitFor();
+  await see('sign-in-refused');
+  await page.getByLabel('Token').fill(await demo.consoleToken());
   // The keyboard alone is enough.
   await page.getByLabel('Token').press('Enter');
   await page.getByRole('heading', { name: 'What is stored' }).waitFor();
@@ -97,16 +100,41 @@ async function visit(size, options, changed) {
   await see('resource');
   await page.getByRole('link', { name: "The patient's records" }).click();
   await see('patient');
+  const person = page.url();
+  await page.getByLabel('Type', { exact: true }).selectOption('Observation');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.getByRole('link', { name: 'Earlier events' }).click();
+  await page.getByRole('link', { name: 'Later events' }).waitFor();
+  await see('timeline');
+  await page.getByRole('link', { name: 'Summary (IPS)' }).click();
+  await see('summary');
+  await page.goto(person);
+  await page.getByRole('link', { name: 'All records' }).click();
+  await see('everything');
+  // A row of the table of Patients leads to the person.
+  await page.goto(`${demo.base}/console/data/live/local/Patient`);
+  await see('patients');
+  await page.locator('tbody th a').first().click();
+  await page.getByRole('heading', { name: 'Timeline' }).waitFor();
 
   await page.getByRole('link', { name: 'Views', exact: true }).click();
   await see('editor');
-  for (const [kind, x, y] of [['histogram', 'value', ''], ['bar', 'what', ''], ['line', 'taken', 'value']]) {
+  await page.getByLabel('Example').selectOption('blood-pressure');
+  await page.getByRole('button', { name: 'Open' }).click();
+  assert.match(await page.getByLabel('ViewDefinition').inputValue(), /"name": "blood_pressure"/);
+  await see('example');
+  const plots = [
+    ['histogram', 'value', '', 'what'], ['bar', 'what', '', ''], ['line', 'taken', 'value', 'what'], ['points', 'taken', 'value', 'what'],
+  ];
+  for (const [kind, x, y, by] of plots) {
     await page.getByLabel('ViewDefinition').fill(VIEW);
     await page.getByLabel('Kind').selectOption(kind);
     await page.getByLabel('Column across').fill(x);
     await page.getByLabel(/^Column of values/).fill(y);
+    await page.getByLabel('One line or colour per').fill(by);
     await page.getByRole('button', { name: 'Preview' }).click();
     await page.locator('svg.plot').waitFor();
+    assert.equal(await page.locator('.legend li').count(), by ? 2 : 0, kind);
     await see(`view-${kind}`);
   }
   await page.getByRole('link', { name: 'Link to this view' }).click();
@@ -125,8 +153,14 @@ async function visit(size, options, changed) {
   for (const list of ['Syncs', 'Endpoints', 'Applications', 'Consents', 'Erasures', 'Audit log', 'Slow requests']) {
     await page.getByRole('navigation', { name: 'Lists' }).getByRole('link', { name: list }).click();
     await see(list.toLowerCase().replace(' ', '-'));
-    if (list !== 'Erasures') continue;
+    if (!['Syncs', 'Consents', 'Erasures'].includes(list)) continue;
     await page.locator('main tbody a').first().click();
+    if (list !== 'Erasures') {
+      await page.getByRole('heading', { name: new RegExp(`^${list.slice(0, -1)} `) }).waitFor();
+      await see(list.slice(0, -1).toLowerCase());
+      await page.goBack();
+      continue;
+    }
     await page.getByRole('heading', { name: 'What the receipt says' }).waitFor();
     await page.getByText('The receipt as it was signed').click();
     await see('receipt');
@@ -138,6 +172,30 @@ async function visit(size, options, changed) {
   await see('difference');
   await page.goto(`${demo.base}/console/data/live/local/Patient/nobody`);
   await see('not-there');
+  await page.goto(`${demo.base}/console/nothing`);
+  await page.getByText('The console has no page at this address.').waitFor();
+  await see('no-page');
+
+  // A link from another site brings no cookie.
+  const other = await context.newPage();
+  await other.goto(`data:text/html,<a href="${person}">the person</a>`);
+  await other.getByRole('link').click();
+  await other.getByRole('heading', { name: 'Continue to the console' }).waitFor();
+  await look(other, 'continue');
+  await other.getByRole('link', { name: 'Continue' }).click();
+  await other.getByRole('heading', { name: 'Timeline' }).waitFor();
+  await other.close();
+
+  // A view that is sent after the session's end opens after sign-in.
+  await page.goto(`${demo.base}/console/views/live/local`);
+  await page.getByLabel('ViewDefinition').fill(VIEW);
+  await context.clearCookies();
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await page.getByText('The session is over, and the view was not run.').waitFor();
+  await see('over');
+  await page.getByLabel('Token').fill(await demo.consoleToken());
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Result' }).waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('You are signed out.').waitFor();
   assert.deepEqual([...new Set(asked)], [demo.base], 'nobody else is asked');

@@ -6,7 +6,7 @@ use crate::harness::process::Process;
 use crate::harness::server::{START, Server};
 use tabularium::consent::Clock;
 
-use super::world::{NOT_PAGES, Visitor, ask, between, form, is_of_route, pages, records, sign_in};
+use super::world::{Kept, NOT_PAGES, Visitor, ask, between, form, is_of_route, pages, records, sign_in};
 
 /// Forms of the console.
 const FORMS: [&str; 2] = ["/console/views/live/local", "/console/sign-out"];
@@ -28,7 +28,7 @@ fn no_page_is_shown_without_a_session() {
     attempts.extend(bearers.iter().map(|bearer| ("authorization", bearer.as_str())));
     attempts.extend(guesses.iter().map(|cookie| ("cookie", cookie.as_str())));
     for header in attempts {
-        for path in pages("any") {
+        for path in pages(&Kept::none()) {
             let answer = ask(&server, "GET", &path, &[header], "");
             let came = (answer.status, answer.header("location"), answer.text.as_str());
             let next = form(&[("next", &path)])
@@ -51,11 +51,35 @@ fn no_page_is_shown_without_a_session() {
 /// The list of pages was kept by hand, and lacked new ones.
 #[test]
 fn every_route_is_among_the_pages_that_are_tried() {
-    let tried = pages("any");
+    let tried = pages(&Kept::none());
     for route in tabularium::http::console_paths() {
         let is_tried = NOT_PAGES.contains(&route) || tried.iter().any(|page| is_of_route(page, route));
         assert!(is_tried, "{route} is not among the pages");
     }
+}
+
+/// Operators got the page for patients, which leads back to an application.
+#[test]
+fn an_unknown_address_shows_operators_a_page_of_the_console() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    for path in ["/console/nothing", "/console/", "/console/kept/audit/more"] {
+        let headers = [("cookie", visitor.cookie.as_str()), ("accept", "text/html")];
+        let answer = ask(&server, "GET", path, &headers, "");
+        assert_eq!(answer.status, 404, "{path}");
+        for part in ["The console has no page at this address", "<nav aria-label=\"Pages\""] {
+            assert!(answer.text.contains(part), "{path}: {}", answer.text);
+        }
+        let outside = ask(&server, "GET", path, &[("accept", "text/html")], "");
+        assert_eq!(outside.status, 303, "{path}");
+    }
+    let headers = [("cookie", visitor.cookie.as_str()), ("accept", "text/html")];
+    let other = ask(&server, "GET", "/consoles/nothing", &headers, "");
+    assert!(
+        other.status == 404 && !other.text.contains("Tabularium console"),
+        "{}",
+        other.text
+    );
 }
 
 /// A link led to the sign-in form, and from there always to the first page.

@@ -2,20 +2,20 @@
 
 use crate::harness::server::Server;
 
-use super::world::{Visitor, erased, pages, records};
+use super::world::{Kept, Visitor, between, pages, records};
 
 #[test]
 fn every_look_at_records_is_in_the_log_and_names_nobody() {
     let server = Server::imported(&records());
     let visitor = Visitor::enter(&server);
-    let erasure = erased(&server);
+    let kept = Kept::of(&server);
     let before = server.store.audit().newest(None, 1_000).unwrap();
     assert!(
         before
             .iter()
             .any(|entry| entry.action == "console.sign_in" && entry.detail == "by ada")
     );
-    for path in pages(&erasure) {
+    for path in pages(&kept) {
         visitor.page(&path);
     }
     let entries = server.store.audit().newest(None, 1_000).unwrap();
@@ -41,6 +41,7 @@ fn every_look_at_records_is_in_the_log_and_names_nobody() {
         "everything",
         "everything",
         "patient",
+        "patient",
         "resource",
         "resource",
         "table",
@@ -49,14 +50,17 @@ fn every_look_at_records_is_in_the_log_and_names_nobody() {
     for entry in &entries {
         let said = format!("{entry:?}");
         assert!(
-            !said.contains("ann") && !said.contains("Hill") && !said.contains("8480"),
+            !said.contains("ann") && !said.contains("Hill") && !said.contains("8480-6"),
             "{said}"
         );
     }
     let page = visitor.page("/console/patient/live/local/ann");
-    let mark = super::world::between(&page, "<code>person ", "</code>");
+    let mark = between(&page, "<code>person ", "</code>");
     let log = visitor.page("/console/kept/audit");
-    assert!(log.contains(&format!("patient by ada: live person {mark}")), "{log}");
+    let row = log
+        .split("<tr>")
+        .find(|row| row.contains(&format!("patient: live person {mark}")));
+    assert!(row.is_some_and(|row| row.contains("<td>operator ada</td>")), "{log}");
 }
 
 /// A search for one person's records was in the log as a look at a type, and an explanation as nothing.
@@ -65,7 +69,7 @@ fn a_search_for_one_person_names_that_person() {
     let server = Server::imported(&records());
     let visitor = Visitor::enter(&server);
     let patient = visitor.page("/console/patient/live/local/ann");
-    let mark = super::world::between(&patient, "<code>person ", "</code>").to_owned();
+    let mark = between(&patient, "<code>person ", "</code>").to_owned();
     let newest = || server.store.audit().newest(None, 1).unwrap().remove(0).detail;
     let of_ann = format!("live person {mark}");
     for (path, page) in [
@@ -118,10 +122,10 @@ fn long_lists_come_in_pages_that_say_so() {
     loop {
         let page = visitor.page(&path);
         rows += page.matches("<tr><td>").count();
-        told.push(super::world::between(&page, "<p role=\"status\">", "</p>").to_owned());
+        told.push(between(&page, "<p role=\"status\">", "</p>").to_owned());
         let next = page.split("<a ").find(|link| link.contains(">Next page</a>"));
         let Some(next) = next else { break };
-        path = super::world::between(next, "href=\"", "\"").to_owned();
+        path = between(next, "href=\"", "\"").to_owned();
     }
     let all = server.store.audit().newest(None, 10_000).unwrap().len();
     assert_eq!((rows, told.len()), (all, 3));
@@ -164,4 +168,58 @@ fn a_persons_consent_is_named_where_there_is_one() {
     assert!(visitor.page("/console/kept/applications").contains("local"));
     assert_eq!(visitor.get("/console/kept/secrets").status, 404);
     assert_eq!(visitor.get("/console/kept/erasures/none").status, 404);
+}
+
+/// The list said that a command tells the rest.
+#[test]
+fn a_sync_and_a_consent_have_pages_that_link_to_each_other() {
+    let server = Server::imported(&records());
+    let kept = Kept::of(&server);
+    let visitor = Visitor::enter(&server);
+    let (consent, sync) = (
+        format!("/console/kept/consents/{}", kept.consent),
+        format!("/console/kept/syncs/{}", kept.sync),
+    );
+    let list = visitor.page("/console/kept/syncs");
+    assert!(
+        list.contains(&format!("href=\"{sync}\"")) && list.contains(&format!("href=\"{consent}\"")),
+        "{list}"
+    );
+    let said = between(&list, "<p role=\"status\">", "</p>");
+    assert_eq!(said, "1 row");
+    let page = visitor.page(&sync);
+    for part in [
+        "<dt>Source</dt><dd>payer</dd>",
+        "<dt>State</dt><dd>CREATED</dd>",
+        "<dt>Cause</dt><dd>exchange</dd>",
+        "The sync is not over.",
+        &format!("href=\"{consent}\""),
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let page = visitor.page(&consent);
+    for part in [
+        "<dt>Application</dt><dd>portal</dd>",
+        "<td>payer</td>",
+        &format!("href=\"{sync}\""),
+        "href=\"/console/patient/test/portal/",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    for path in ["/console/kept/syncs/none", "/console/kept/consents/none"] {
+        assert_eq!(visitor.get(path).status, 404, "{path}");
+    }
+    // The first letters of an id are not the id.
+    assert_eq!(visitor.get(&sync[..sync.len() - 1]).status, 404);
+}
+
+/// Times broke in two, and were to the second.
+#[test]
+fn times_can_be_read_and_are_exact() {
+    let server = Server::imported(&records());
+    let page = Visitor::enter(&server).page("/console/kept/audit");
+    let time = between(&page, "<time ", "</time>");
+    let (exact, shown) = (between(time, "datetime=\"", "\""), time.split('>').nth(1).unwrap());
+    assert!(exact.len() == 20 && exact.ends_with('Z'), "{time}");
+    assert!(shown.ends_with(" UTC") && shown.contains(", "), "{time}");
 }

@@ -4,4 +4,4 @@ mod doors;
 mod kept;
 mod pages;
 mod views;
-mod world;
+pub(crate) mod world;

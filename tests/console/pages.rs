@@ -5,13 +5,13 @@ use tabularium::ingest::{self, Session};
 
 use crate::harness::server::Server;
 
-use super::world::{Visitor, between, erased, links, pages, records};
+use super::world::{Kept, Visitor, between, links, pages, records};
 
 #[test]
 fn every_page_is_bounded_and_none_takes_records_for_markup() {
     let server = Server::imported(&records());
     let visitor = Visitor::enter(&server);
-    let mut all = pages(&erased(&server));
+    let mut all = pages(&Kept::of(&server));
     all.extend(
         [
             "/console/patient/live/local/ben",
@@ -151,7 +151,11 @@ fn a_patient_has_a_timeline_and_documents() {
         page.contains("<h1>Ann Hill</h1>") && page.contains("1970-02-03"),
         "{page}"
     );
-    let days: Vec<&str> = page.split("<li><div>").skip(1).map(|rest| &rest[..10]).collect();
+    let days: Vec<&str> = page
+        .split("<li><div><time datetime=\"")
+        .skip(1)
+        .map(|rest| &rest[..10])
+        .collect();
     let expected: Vec<String> = (1..=7).rev().map(|day| format!("2024-01-0{day}")).collect();
     assert_eq!(days, expected);
     let documents = links(&page, "/console/patient/live/local/ann/");
@@ -189,6 +193,106 @@ fn a_patient_has_a_timeline_and_documents() {
     assert_eq!(visitor.get("/console/patient/live/local/ann/nothing").status, 404);
 }
 
+/// The birth date was under "When", and the gender under "Status".
+#[test]
+fn patients_have_columns_of_their_own_and_lead_to_the_person() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let heads = |page: &str| {
+        let head = between(page, "<thead>", "</thead>").to_owned();
+        let heads = head.split("\">").skip(1);
+        heads
+            .map(|rest| rest.split('<').next().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let page = visitor.page("/console/data/live/local/Patient");
+    assert_eq!(heads(&page), ["Id", "Name", "Born", "Gender", "Updated"]);
+    let row = between(&page, "<a href=\"/console/patient/live/local/ann\">", "</tr>");
+    assert!(
+        row.starts_with("ann</a></th><td>Ann Hill</td><td class=\"time\">1970-02-03</td><td>female</td>"),
+        "{row}"
+    );
+    let person = visitor.page("/console/patient/live/local/ann");
+    assert!(
+        person.contains("href=\"/console/data/live/local/Patient/ann\""),
+        "{person}"
+    );
+    let card = visitor.page("/console/data/live/local/Patient/ann");
+    assert!(
+        card.contains("<dt>Born</dt><dd>1970-02-03</dd>") && !card.contains("<dt>When</dt>"),
+        "{card}"
+    );
+    let page = visitor.page("/console/data/live/local/Observation");
+    assert_eq!(
+        heads(&page),
+        ["Id", "What", "Value", "When", "Status", "Patient", "Updated"]
+    );
+    assert!(page.contains("href=\"/console/patient/live/local/ann\""), "{page}");
+    let page = visitor.page("/console/data/live/local/Practitioner");
+    assert_eq!(heads(&page), ["Id", "What", "Updated"]);
+}
+
+/// The timeline ended after 300 events, and was one long page.
+#[test]
+fn a_timeline_has_pages_types_and_days() {
+    let mut all = records();
+    for at in 0..60 {
+        all.push(
+            json!({"resourceType": "Condition", "id": format!("c{at}"), "subject": {"reference": "Patient/ann"},
+            "code": {"text": "Cough"}, "recordedDate": format!("2023-{:02}-01T0{}:00:00Z", 1 + at / 6, at % 6)}),
+        );
+    }
+    all.push(
+        json!({"resourceType": "Provenance", "id": "how", "recorded": "2024-05-01T00:00:00Z",
+        "target": [{"reference": "Patient/ann"}], "agent": [{"who": {"reference": "Practitioner/doc"}}]}),
+    );
+    all.push(
+        json!({"resourceType": "Observation", "id": "pressure", "status": "final", "code": {"text": "Pressure"},
+        "subject": {"reference": "Patient/ann"}, "effectiveDateTime": "2024-02-01", "component": [
+            {"code": {"text": "Systolic"}, "valueQuantity": {"value": 120, "unit": "mmHg"}},
+            {"code": {"text": "Diastolic"}, "valueQuantity": {"value": 80, "unit": "mmHg"}}]}),
+    );
+    let server = Server::imported(&all);
+    let visitor = Visitor::enter(&server);
+    let person = "/console/patient/live/local/ann";
+    let first = visitor.page(person);
+    assert!(first.contains("Events 1 to 50 of 68, newest first."), "{first}");
+    assert!(
+        first.contains("Pressure: Systolic 120 mmHg, Diastolic 80 mmHg"),
+        "{first}"
+    );
+    assert!(!first.contains("/Provenance/how"), "{first}");
+    assert!(
+        first.contains("<option value=\"Condition\">Condition (60)</option>"),
+        "{first}"
+    );
+    assert_eq!(
+        first.matches("<time datetime=\"2023-10-01\">").count(),
+        1,
+        "one heading for six events"
+    );
+    let (mut events, mut next) = (Vec::new(), Some(format!("{person}?type=Condition")));
+    while let Some(path) = next.take() {
+        let page = visitor.page(&path);
+        let timeline = between(&page, "<ol class=\"timeline\">", "</ol>");
+        assert!(!timeline.contains("/Observation/"), "{timeline}");
+        events.extend(links(timeline, "/console/data/live/local/Condition/"));
+        let earlier = page.split("<a ").find(|link| link.contains(">Earlier events</a>"));
+        next = earlier.map(|link| between(link, "href=\"", "#").replace("&amp;", "&"));
+    }
+    events.sort();
+    events.dedup();
+    assert_eq!(events.len(), 60);
+    let last = visitor.page(&format!("{person}?type=Condition&page=2"));
+    assert!(
+        last.contains(">Later events</a>") && last.contains("Events 51 to 60 of 60"),
+        "{last}"
+    );
+    for page in ["0", "x", "-1"] {
+        assert_eq!(visitor.get(&format!("{person}?page={page}")).status, 404, "{page}");
+    }
+}
+
 #[test]
 fn an_expression_is_tried_and_a_search_explained() {
     let server = Server::imported(&records());
@@ -204,7 +308,8 @@ fn an_expression_is_tried_and_a_search_explained() {
     let page = visitor.page("/console/explain/live/local?type=Observation&q=code%3D8480-6");
     let tree = between(&page, "class=\"tree\"", "</div>");
     for part in [
-        "<b>steps</b>",
+        "<details open><summary><b>steps</b>",
+        " rows, ",
         "<b>match</b>",
         "<b>fetch</b>",
         "code.coding.code",

@@ -87,6 +87,89 @@ fn rows_are_plotted() {
     );
 }
 
+/// A plot of several measurements was one line that jumped between them.
+#[test]
+fn a_plot_has_a_line_for_each_name_with_a_legend() {
+    let mut all = records();
+    all[3]["code"]["text"] = "Diastolic".into();
+    all[4]["code"]["text"] = "Diastolic".into();
+    let server = Server::imported(&all);
+    let visitor = Visitor::enter(&server);
+    for kind in ["line", "points"] {
+        let fields = [
+            ("view", VIEW),
+            ("kind", kind),
+            ("x", "day"),
+            ("y", "value"),
+            ("by", "text"),
+        ];
+        let page = visitor.send(EDITOR, &fields).text;
+        let legend = between(&page, "<ol class=\"legend\"", "</ol>");
+        assert!(
+            legend.contains("</svg> 1 Diastolic</li>") && legend.contains("</svg> 2 Systolic</li>"),
+            "{legend}"
+        );
+        let svg = between(&page, "<svg class=\"plot\"", "</svg>");
+        for colour in legend.split("fill=\"").skip(1).map(|rest| &rest[..7]) {
+            assert!(svg.contains(colour), "{colour}: {svg}");
+        }
+        let link = links(&page, EDITOR)
+            .into_iter()
+            .find(|link| link.contains("&by=text"))
+            .unwrap();
+        assert!(visitor.page(&link).contains("<ol class=\"legend\""));
+    }
+    // Of more than ten lines, those with the fewest rows are named.
+    let fields = [
+        ("view", VIEW),
+        ("kind", "line"),
+        ("x", "day"),
+        ("y", "value"),
+        ("by", "id"),
+    ];
+    let page = visitor.send(EDITOR, &fields).text;
+    assert!(!page.contains("are left out"), "{page}");
+    for at in 7..13 {
+        let mut more = all[3].clone();
+        more["id"] = format!("o{at:02}").into();
+        all.push(more);
+    }
+    let server = Server::imported(&all);
+    let page = Visitor::enter(&server).send(EDITOR, &fields).text;
+    assert!(page.contains("3 with fewer rows are left out: "), "{page}");
+}
+
+/// The page warned of each column without a type, before the result.
+#[test]
+fn a_missing_type_is_no_message_and_an_example_opens_in_the_editor() {
+    let server = Server::imported(&records());
+    let visitor = Visitor::enter(&server);
+    let page = visitor.send(EDITOR, &[("view", VIEW)]).text;
+    assert!(
+        !page.contains("has no type") && !page.contains("id=\"findings\""),
+        "{page}"
+    );
+    let page = visitor.page(EDITOR);
+    let select = between(&page, "<select id=\"example\"", "</select>");
+    assert_eq!(select.matches("<option ").count(), 14, "{select}");
+    for name in select
+        .split("<option value=\"")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap())
+    {
+        let page = visitor.page(&format!("{EDITOR}?example={name}"));
+        let text = between(&page, "<textarea id=\"view\"", "</textarea>");
+        let expected = std::fs::read_to_string(format!("examples/{name}.view.json")).unwrap();
+        let named = expected.lines().find(|line| line.contains("\"name\":")).unwrap();
+        assert!(text.contains(&named.replace('"', "&#34;")), "{name}: {text}");
+        assert!(page.contains(&format!("<option value=\"{name}\" selected>")), "{name}");
+        // The columns are suggested for the plot.
+        assert!(page.contains("<datalist id=\"names\"><option "), "{name}: {page}");
+        assert!(!page.contains("id=\"result\""), "{name} runs only when it is sent");
+    }
+    assert_eq!(visitor.get(&format!("{EDITOR}?example=..%2FCargo")).status, 404);
+}
+
 /// The search for labels of such an axis never ended. It blocked a thread of the server.
 #[test]
 fn values_that_no_axis_can_show_are_refused() {

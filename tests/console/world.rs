@@ -9,10 +9,11 @@ use tabularium::ingest::{self, Session};
 use tabularium::lake::Mode;
 use tabularium::maintenance::PersonErasure;
 
+use crate::harness::consented::{App, Flow};
 use crate::harness::server::{Answer, Server};
 
 /// Two people with a few records each. One name looks like markup.
-pub(super) fn records() -> Vec<Value> {
+pub(crate) fn records() -> Vec<Value> {
     let mut all = vec![
         json!({"resourceType": "Patient", "id": "ann", "gender": "female", "birthDate": "1970-02-03",
                "name": [{"family": "Hill", "given": ["Ann"]}]}),
@@ -35,18 +36,20 @@ pub(super) fn records() -> Vec<Value> {
 }
 
 /// Addresses of the console that an operator can open, over these records.
-const PAGES: [&str; 21] = [
+const PAGES: [&str; 23] = [
     "/console",
     "/console/data/live/local/Patient",
     "/console/data/live/local/Patient/ann",
     "/console/data/live/local/Observation/o0?version=1",
     "/console/patient/live/local/ann",
+    "/console/patient/live/local/ann?type=Observation&page=2",
     "/console/patient/live/local/ann/everything",
     "/console/patient/live/local/ann/everything?format=json",
     "/console/patient/live/local/ann/summary",
     "/console/patient/live/local/ann/summary?format=json",
     "/console/patient/live/local/ann/pdf",
     "/console/views/live/local",
+    "/console/views/live/local?example=blood-pressure",
     "/console/fhirpath/live/local?type=Patient&expression=name.family",
     "/console/explain/live/local?type=Observation&q=code%3D8480-6",
     "/console/kept/syncs",
@@ -59,24 +62,57 @@ const PAGES: [&str; 21] = [
     "/console/kept/syncs?page=2",
 ];
 /// Routes that are open to everybody, or that only take forms.
-pub(super) const NOT_PAGES: [&str; 3] = ["/console/sign-in", "/console/sign-out", "/console/assets/{name}"];
+pub(crate) const NOT_PAGES: [&str; 3] = ["/console/sign-in", "/console/sign-out", "/console/assets/{name}"];
 const VIEW: &str = r#"{"resourceType": "ViewDefinition", "name": "pressure", "status": "active", "resource": "Observation",
   "select": [{"column": [{"name": "id", "path": "id"}, {"name": "value", "path": "value.ofType(Quantity).value"}]}]}"#;
 
-/// All pages, with the receipt of this erasure, and with a view by its link.
-pub(super) fn pages(erasure: &str) -> Vec<String> {
+/// The ids of an erasure, a consent and a sync, which have pages of their own.
+pub(crate) struct Kept {
+    pub(crate) erasure: String,
+    pub(crate) consent: String,
+    pub(crate) sync: String,
+}
+
+impl Kept {
+    /// Ids of nothing.
+    pub(crate) fn none() -> Kept {
+        let id = || "any".to_owned();
+        Kept {
+            erasure: id(),
+            consent: id(),
+            sync: id(),
+        }
+    }
+
+    /// Erases somebody, and makes a consent with a sync.
+    pub(crate) fn of(server: &Server) -> Kept {
+        let app = App::register(&server.store, "portal");
+        let begun = Flow::of(&app).begin(&server.store, &server.lake);
+        let sync = server.store.jobs().create(&begun.authorizations[0], "exchange");
+        Kept {
+            erasure: erased(server),
+            consent: begun.consent,
+            sync: sync.unwrap(),
+        }
+    }
+}
+
+/// All pages, with those of an erasure, a consent and a sync, and with a view by its link.
+pub(crate) fn pages(kept: &Kept) -> Vec<String> {
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(VIEW.as_bytes()).unwrap();
     let packed = URL_SAFE_NO_PAD.encode(encoder.finish().unwrap());
     let mut pages = PAGES.map(str::to_owned).to_vec();
     pages.push(format!("/console/views/live/local?d={packed}&kind=histogram&x=value"));
     pages.push(format!("/console/views/live/local/rows?d={packed}&format=csv"));
-    pages.push(format!("/console/kept/erasures/{erasure}"));
+    pages.push(format!("/console/kept/erasures/{}", kept.erasure));
+    pages.push(format!("/console/kept/consents/{}", kept.consent));
+    pages.push(format!("/console/kept/syncs/{}", kept.sync));
     pages
 }
 
 /// The id of an erasure of somebody who is imported for it.
-pub(super) fn erased(server: &Server) -> String {
+fn erased(server: &Server) -> String {
     let mut writer = server.lake.writer().unwrap();
     let mut session = Session::begin(&mut writer, ingest::Options::default()).unwrap();
     session
@@ -90,7 +126,7 @@ pub(super) fn erased(server: &Server) -> String {
 }
 
 /// Whether an address belongs to a route.
-pub(super) fn is_of_route(address: &str, route: &str) -> bool {
+pub(crate) fn is_of_route(address: &str, route: &str) -> bool {
     let parts = |path: &str| {
         path.split('?')
             .next()
@@ -105,13 +141,13 @@ pub(super) fn is_of_route(address: &str, route: &str) -> bool {
 }
 
 /// A browser that has signed in.
-pub(super) struct Visitor<'s> {
+pub(crate) struct Visitor<'s> {
     server: &'s Server,
-    pub(super) cookie: String,
+    pub(crate) cookie: String,
 }
 
 /// Sends a request without following redirects.
-pub(super) fn ask(server: &Server, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+pub(crate) fn ask(server: &Server, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -136,7 +172,7 @@ pub(super) fn ask(server: &Server, method: &str, path: &str, headers: &[(&str, &
 }
 
 /// Encodes the fields of a form.
-pub(super) fn form(fields: &[(&str, &str)]) -> String {
+pub(crate) fn form(fields: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new())
         .extend_pairs(fields)
         .finish()
@@ -145,13 +181,13 @@ pub(super) fn form(fields: &[(&str, &str)]) -> String {
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
 /// Sends the sign-in form.
-pub(super) fn sign_in(server: &Server, token: &str) -> Answer {
+pub(crate) fn sign_in(server: &Server, token: &str) -> Answer {
     ask(server, "POST", "/console/sign-in", &[FORM], &form(&[("token", token)]))
 }
 
 impl Visitor<'_> {
     /// Signs in with a new token.
-    pub(super) fn enter(server: &Server) -> Visitor<'_> {
+    pub(crate) fn enter(server: &Server) -> Visitor<'_> {
         let token = server.store.console_sessions().make_token("ada").unwrap();
         let answer = sign_in(server, &token);
         assert_eq!(
@@ -165,31 +201,31 @@ impl Visitor<'_> {
     }
 
     /// Opens a page.
-    pub(super) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         ask(self.server, "GET", path, &[("cookie", &self.cookie)], "")
     }
 
     /// Opens a page that must exist.
-    pub(super) fn page(&self, path: &str) -> String {
+    pub(crate) fn page(&self, path: &str) -> String {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
         answer.text
     }
 
     /// Sends a form with these fields and no others.
-    pub(super) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let headers = [("cookie", self.cookie.as_str()), FORM];
         ask(self.server, "POST", path, &headers, &form(fields))
     }
 
     /// The CSRF token of this session.
-    pub(super) fn csrf(&self) -> String {
+    pub(crate) fn csrf(&self) -> String {
         let page = self.page("/console");
         between(&page, r#"name="csrf" value=""#, "\"").to_owned()
     }
 
     /// Sends a form of the session with its CSRF token.
-    pub(super) fn send(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) fn send(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let csrf = self.csrf();
         let all: Vec<(&str, &str)> = [("csrf", csrf.as_str())]
             .into_iter()
@@ -200,7 +236,7 @@ impl Visitor<'_> {
 }
 
 /// The text between two marks.
-pub(super) fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
+pub(crate) fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
     let rest = text
         .split(before)
         .nth(1)
@@ -209,7 +245,7 @@ pub(super) fn between<'t>(text: &'t str, before: &str, after: &str) -> &'t str {
 }
 
 /// The links of a page with this beginning, decoded.
-pub(super) fn links(page: &str, beginning: &str) -> Vec<String> {
+pub(crate) fn links(page: &str, beginning: &str) -> Vec<String> {
     let all = page
         .split("href=\"")
         .skip(1)

@@ -11,6 +11,7 @@ mod session;
 mod shown;
 mod slow;
 
+pub(super) use pages::nowhere::nowhere;
 pub use routes::console_paths;
 pub(super) use routes::routes;
 pub(super) use slow::SlowRequests;

@@ -30,6 +30,8 @@ pub(in crate::http) fn routes() -> Vec<Route> {
         Route::at("/console/fhirpath/{mode}/{application}").also_get(fhirpath::show),
         Route::at("/console/explain/{mode}/{application}").also_get(explain::show),
         Route::at("/console/kept/{list}").also_get(kept::show),
+        Route::at("/console/kept/syncs/{id}").also_get(kept::sync),
+        Route::at("/console/kept/consents/{id}").also_get(kept::consent),
         Route::at("/console/kept/erasures/{id}").also_get(kept::receipt),
     ]
 }

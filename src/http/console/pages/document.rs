@@ -17,6 +17,7 @@ use super::super::session::operator::Operator;
 use super::super::shown::narrative::narrative;
 use super::super::shown::page::{Frame, html, page_or_error, private};
 use super::super::shown::tenant::Tenant;
+use super::super::shown::words::Moment;
 use super::patient::checked;
 use super::table::{Row, encoded, links, row};
 use crate::http::auth::Caller;
@@ -73,7 +74,7 @@ struct Summary<'a> {
     frame: &'a Frame,
     id: &'a str,
     title: String,
-    made: String,
+    made: Moment,
     sections: Vec<Section>,
 }
 
@@ -171,7 +172,7 @@ fn summarized<'a>(frame: &'a Frame, id: &'a str, bundle: &Value) -> Summary<'a> 
         frame,
         id,
         title: text(&composition["title"]),
-        made: text(&composition["date"]),
+        made: Moment::parse(composition["date"].as_str().unwrap_or_default()),
         sections: sections.filter_map(section).collect(),
     }
 }

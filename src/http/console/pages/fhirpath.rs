@@ -137,7 +137,7 @@ fn compiled(service: &Service, type_id: TypeId, expression: &str) -> Result<(Pro
         extra: Some(&whole),
         ..CompileOptions::default()
     };
-    typed(expression, type_id, &options).map_err(|error| Error::Invalid(error.to_string()))
+    typed(expression, type_id, &options).map_err(|error| Error::Invalid(error.to_string() + &error.meant()))
 }
 
 /// Returns the columns that the program reads below its results of this type: all (`*`) if the type is not primitive,

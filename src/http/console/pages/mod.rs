@@ -4,6 +4,7 @@ pub(super) mod document;
 pub(super) mod explain;
 pub(super) mod fhirpath;
 pub(super) mod kept;
+pub(super) mod nowhere;
 pub(super) mod patient;
 pub(super) mod resource;
 pub(super) mod stored;

@@ -13,11 +13,11 @@ use serde_json::Value;
 use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
 use super::super::shown::difference::{self, Line};
-use super::super::shown::json::{linked, local};
+use super::super::shown::json::linked;
 use super::super::shown::label::Label;
 use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
-use super::super::shown::words;
+use super::super::shown::words::{self, Moment};
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
 use crate::http::error::Error;
@@ -48,7 +48,7 @@ struct Page<'a> {
 
 struct Shown {
     version: i64,
-    updated: String,
+    updated: Moment,
     is_this: bool,
     /// The previous version, if a snapshot still has it.
     before: Option<i64>,
@@ -140,8 +140,7 @@ fn patient_of(name: &str, id: &str, resource: &Value) -> Option<String> {
     if name == "Patient" {
         return Some(id.to_owned());
     }
-    let whose = Label::of(resource).whose?;
-    local(&whose)?.strip_prefix("Patient/").map(str::to_owned)
+    Label::of(resource).patient().map(str::to_owned)
 }
 
 /// Reads the versions of the resource in the newest snapshots that can still be read. The newest version comes first.

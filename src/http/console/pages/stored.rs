@@ -10,15 +10,17 @@ use axum::response::Response;
 
 use super::super::session::form::Fields;
 use super::super::session::operator::Operator;
+use super::super::shown::axis::Unit;
 use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::plot::{Plot, Points};
 use super::super::shown::tenant::Tenant;
-use super::super::shown::words;
+use super::super::shown::words::{self, Moment};
 use crate::consent::{Application, LOCAL_APPLICATION};
 use crate::http::error::Error;
 use crate::http::service::Service;
 use crate::lake::{LakeInfo, Mode, SnapshotSize};
 
+const MICROS_OF_DAY: f64 = 86_400e6;
 /// The maximum number of snapshots on the page.
 const SNAPSHOTS: u32 = 50;
 
@@ -34,11 +36,12 @@ struct Stored<'a> {
     catalog: String,
     replaced: String,
     snapshot: u64,
-    committed: &'a str,
+    committed: Moment,
     snapshots: u64,
     sealed: bool,
     growth: Vec<Snapshot>,
-    plot: Option<String>,
+    /// The plots of resources and of bytes over time.
+    plots: Vec<String>,
 }
 
 struct Choice {
@@ -60,7 +63,7 @@ struct Table {
 
 struct Snapshot {
     id: u64,
-    committed: String,
+    committed: Moment,
     rows: String,
     added: String,
     files: String,
@@ -122,11 +125,11 @@ fn rendered(
         catalog: words::bytes(info.catalog_bytes),
         replaced: words::bytes(info.replaced_bytes),
         snapshot: info.snapshot,
-        committed: &info.committed,
+        committed: Moment::parse(&info.committed),
         snapshots: info.snapshots,
         sealed,
         growth: snapshots(growth),
-        plot: plot(growth),
+        plots: plots(growth),
     };
     html(StatusCode::OK, &page)
 }
@@ -163,18 +166,30 @@ fn change(before: u64, after: u64) -> String {
     }
 }
 
-/// Draws the rows by snapshot, if there are at least two.
-fn plot(growth: &[SnapshotSize]) -> Option<String> {
+/// Draws the resources and the bytes over the times of the commits, if there are at least two snapshots.
+fn plots(growth: &[SnapshotSize]) -> Vec<String> {
     if growth.len() < 2 {
-        return None;
+        return Vec::new();
     }
-    let points = growth.iter().rev().map(|one| (one.snapshot as f64, one.rows as f64));
-    let plot = Plot {
-        x: "snapshot",
-        y: "rows",
-        points: Points::Line(points.collect()),
+    let drawn = |y, y_unit, value: fn(&SnapshotSize) -> u64| {
+        let point = |one: &SnapshotSize| (one.committed as f64 / MICROS_OF_DAY, value(one) as f64);
+        let plot = Plot {
+            x: "time of the commit (UTC)",
+            y,
+            y_unit,
+            points: Points::Lines {
+                series: vec![growth.iter().rev().map(point).collect()],
+                unit: Unit::Days,
+                is_joined: true,
+            },
+        };
+        plot.svg().ok()
     };
-    plot.svg().ok()
+    let plots = [
+        drawn("resources", Unit::Number, |one| one.rows),
+        drawn("size", Unit::Bytes, |one| one.bytes),
+    ];
+    plots.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -193,5 +208,26 @@ mod tests {
         let shown = snapshots(&[size(3, 90), size(2, 1_100), size(1, 0)]);
         let added: Vec<&str> = shown.iter().map(|one| one.added.as_str()).collect();
         assert_eq!(added, ["−1,010", "+1,100", ""]);
+    }
+
+    #[test]
+    fn resources_and_bytes_grow_over_time() {
+        let size = |day: i64, rows, bytes| SnapshotSize {
+            snapshot: day as u64,
+            committed: (19_723 + day) * 86_400_000_000,
+            rows,
+            files: 1,
+            bytes,
+        };
+        let drawn = plots(&[size(2, 30, 4 << 20), size(0, 1, 2 << 20)]);
+        let [resources, bytes] = &drawn[..] else {
+            panic!("{drawn:?}")
+        };
+        assert!(
+            resources.contains("resources by time") && resources.contains("2024-01-02"),
+            "{resources}"
+        );
+        assert!(bytes.contains("size by time") && bytes.contains("3 MiB"), "{bytes}");
+        assert!(plots(&[size(0, 1, 1)]).is_empty());
     }
 }

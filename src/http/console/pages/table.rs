@@ -14,7 +14,7 @@ use super::super::session::operator::Operator;
 use super::super::shown::label::Label;
 use super::super::shown::page::{Frame, html, page_or_error};
 use super::super::shown::tenant::Tenant;
-use super::super::shown::words;
+use super::super::shown::words::{self, Moment};
 use crate::fhir::{TypeId, facts};
 use crate::http::error::Error;
 use crate::http::fhir::resource_type::resource_type;
@@ -34,6 +34,10 @@ struct Table<'a> {
     encoded: String,
     refusal: Option<String>,
     rows: Vec<Row>,
+    /// The columns that have a value in a row. Other columns are not shown.
+    has: Columns,
+    /// The number of rows.
+    count: String,
     total: Option<String>,
     is_count: bool,
     took: String,
@@ -41,14 +45,45 @@ struct Table<'a> {
     parameters: Vec<Parameter>,
 }
 
+/// Which columns of the table have a value.
+struct Columns {
+    value: bool,
+    born: bool,
+    gender: bool,
+    when: bool,
+    status: bool,
+    patient: bool,
+}
+
+impl Columns {
+    fn of(rows: &[Row]) -> Columns {
+        let any = |text: fn(&Label) -> &str| rows.iter().any(|row| !text(&row.label).is_empty());
+        Columns {
+            value: any(|label| &label.value),
+            born: any(|label| &label.born),
+            gender: any(|label| &label.gender),
+            when: any(|label| &label.when),
+            status: any(|label| &label.status),
+            patient: any(|label| label.patient().unwrap_or_default()),
+        }
+    }
+}
+
 /// A resource in the table.
 pub(super) struct Row {
     pub(super) resource_type: String,
     pub(super) id: String,
     pub(super) label: Label,
-    pub(super) updated: String,
+    pub(super) updated: Moment,
     /// Whether the resource is an include, not a match.
     pub(super) is_included: bool,
+}
+
+impl Row {
+    /// Whether the resource is a Patient. Its row leads to the person's page.
+    pub(super) fn is_person(&self) -> bool {
+        self.resource_type == "Patient"
+    }
 }
 
 struct Parameter {
@@ -131,6 +166,8 @@ fn rendered(
             .map(|found| words::millis(found.took))
             .unwrap_or_default(),
         links: found.as_ref().map(|found| found.links.clone()).unwrap_or_default(),
+        count: words::number(found.as_ref().map_or(0, |found| found.rows.len() as u64)),
+        has: Columns::of(found.as_ref().map(|found| found.rows.as_slice()).unwrap_or_default()),
         rows: found.map(|found| found.rows).unwrap_or_default(),
         parameters,
     };
@@ -237,12 +274,7 @@ pub(super) fn row(entry: &Value) -> Option<Row> {
         resource_type: resource["resourceType"].as_str().unwrap_or_default().to_owned(),
         id: resource["id"].as_str().unwrap_or_default().to_owned(),
         label: Label::of(resource),
-        updated: resource["meta"]["lastUpdated"]
-            .as_str()
-            .unwrap_or_default()
-            .chars()
-            .take(19)
-            .collect(),
+        updated: Moment::parse(resource["meta"]["lastUpdated"].as_str().unwrap_or_default()),
         is_included: mode == "include",
     })
 }

@@ -1,5 +1,5 @@
-//! Describes a resource in one line: its subject matter, date, status and patient. Each type has other elements for
-//! these.
+//! Describes a resource in one line: its subject matter, date, status and patient, or a person's birth date and gender.
+//! Each type has other elements for these.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ const WHAT: [&str; 14] = [
     "use",
 ];
 /// The elements with a resource's date, clinical dates before administrative ones.
-const WHEN: [&str; 22] = [
+const WHEN: [&str; 21] = [
     "effectiveDateTime",
     "effectivePeriod",
     "effectiveInstant",
@@ -44,7 +44,6 @@ const WHEN: [&str; 22] = [
     "created",
     "issued",
     "recorded",
-    "birthDate",
     "sent",
 ];
 const WHOSE: [&str; 3] = ["subject", "patient", "beneficiary"];
@@ -60,8 +59,11 @@ pub(in crate::http::console) struct Label {
     pub(in crate::http::console) status: String,
     /// `Patient/id`, if the resource refers to one.
     pub(in crate::http::console) whose: Option<String>,
-    /// The value, if the resource is an Observation.
+    /// The value, if the resource is an Observation. Or the values of its components, each with its name.
     pub(in crate::http::console) value: String,
+    /// The birth date and the gender, if the resource is a person.
+    pub(in crate::http::console) born: String,
+    pub(in crate::http::console) gender: String,
 }
 
 impl Label {
@@ -76,8 +78,19 @@ impl Label {
             status: status(resource),
             whose: whose.map(str::to_owned),
             value: value(resource),
+            born: text(&resource["birthDate"]),
+            gender: text(&resource["gender"]),
         }
     }
+
+    /// Returns the id of the Patient to whom the resource refers.
+    pub(in crate::http::console) fn patient(&self) -> Option<&str> {
+        self.whose.as_deref()?.strip_prefix("Patient/")
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map(shortened).unwrap_or_default()
 }
 
 /// Returns the first text in an element of any type.
@@ -119,14 +132,29 @@ fn when(value: &Value) -> Option<String> {
 
 fn status(resource: &Value) -> String {
     let coded = words(&resource["clinicalStatus"]).or_else(|| resource["status"].as_str().map(str::to_owned));
-    let gender = || resource["gender"].as_str().map(str::to_owned);
-    coded.or_else(gender).map(|text| shortened(&text)).unwrap_or_default()
+    coded.map(|text| shortened(&text)).unwrap_or_default()
 }
 
-/// Returns the value of an Observation.
+/// Returns the value of an Observation. If it has none, returns those of its components: `Systolic 120 mmHg, Diastolic
+/// 80 mmHg`.
 fn value(resource: &Value) -> String {
-    let quantity = &resource["valueQuantity"];
-    let text = match quantity["value"].as_number() {
+    let component = |component: &Value| {
+        let name = concept(&component["code"]).unwrap_or_default();
+        Some(format!("{name} {}", measured(component)?).trim_start().to_owned())
+    };
+    let components = || {
+        let components = resource["component"].as_array()?;
+        let values: Vec<String> = components.iter().filter_map(component).collect();
+        (!values.is_empty()).then(|| values.join(", "))
+    };
+    let text = measured(resource).or_else(components);
+    text.map(|text| shortened(&text)).unwrap_or_default()
+}
+
+/// Returns the value of an Observation or of a component.
+fn measured(element: &Value) -> Option<String> {
+    let quantity = &element["valueQuantity"];
+    match quantity["value"].as_number() {
         Some(number) => {
             let unit = quantity["unit"]
                 .as_str()
@@ -134,9 +162,10 @@ fn value(resource: &Value) -> String {
                 .unwrap_or_default();
             Some(format!("{number} {unit}").trim_end().to_owned())
         }
-        None => words(&resource["valueCodeableConcept"]).or_else(|| words(&resource["valueString"])),
-    };
-    text.map(|text| shortened(&text)).unwrap_or_default()
+        None => words(&element["valueCodeableConcept"])
+            .or_else(|| words(&element["valueString"]))
+            .or_else(|| element["valueInteger"].as_i64().map(|number| number.to_string())),
+    }
 }
 
 fn shortened(text: &str) -> String {
@@ -168,9 +197,22 @@ mod tests {
             "name": [{"family": "Hill", "given": ["Ann", "B"]}]}),
         );
         assert_eq!(
-            (label.what.as_str(), label.when.as_str(), label.status.as_str()),
+            (label.what.as_str(), label.born.as_str(), label.gender.as_str()),
             ("Ann B Hill", "1970", "female")
         );
+        assert_eq!((label.when.as_str(), label.status.as_str()), ("", ""));
         assert_eq!(Label::of(&json!({"code": 7, "status": []})), Label::default());
+    }
+
+    /// Blood pressure has its values in components only.
+    #[test]
+    fn components_are_shown_with_their_names() {
+        let component =
+            |name: &str, value: u32| json!({"code": {"text": name}, "valueQuantity": {"value": value, "unit": "mmHg"}});
+        let mut pressure =
+            json!({"component": [component("Systolic", 120), {"code": {"text": "Arm"}}, component("Diastolic", 80)]});
+        assert_eq!(Label::of(&pressure).value, "Systolic 120 mmHg, Diastolic 80 mmHg");
+        pressure["valueInteger"] = json!(7);
+        assert_eq!(Label::of(&pressure).value, "7");
     }
 }

@@ -2,6 +2,8 @@
 //! plots.
 
 pub(super) mod asset;
+pub(super) mod axis;
+pub(super) mod cell;
 pub(super) mod difference;
 pub(super) mod json;
 pub(super) mod label;

@@ -1,41 +1,64 @@
 //! Draws a plot as inline SVG. It uses the page's text colour, so that it suits light and dark mode. It has no
-//! scripts and inline styles, because the page's policy forbids them.
+//! scripts and inline styles, because the page's policy forbids them. The page shows the names of the series.
 
-use chrono::{Days, NaiveDate};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+use super::axis::{Axis, Unit, round_width};
 use super::json::escape;
 
 /// A colour that is replaced by `currentColor`, the page's text colour.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const INK_TEXT: &str = "#010203";
-/// The colour of bars and lines. Its contrast is over 3 to 1 on white and on the page's dark background.
-const MARK: RGBColor = RGBColor(0x2f, 0x80, 0xc9);
-const WIDTH: u32 = 760;
-const HEIGHT: u32 = 380;
+/// The maximum number of series in a plot.
+pub(in crate::http::console) const SERIES: usize = 10;
+/// The colours of the series. Their contrast is over 3 to 1 on white and on the page's dark background.
+const COLOURS: [RGBColor; SERIES] = [
+    RGBColor(0x2f, 0x80, 0xc9),
+    RGBColor(0xc2, 0x61, 0x0c),
+    RGBColor(0x2e, 0x8b, 0x57),
+    RGBColor(0xc2, 0x40, 0x8f),
+    RGBColor(0x7a, 0x6f, 0xd0),
+    RGBColor(0x8a, 0x7a, 0x00),
+    RGBColor(0xd0, 0x45, 0x3e),
+    RGBColor(0x15, 0x8a, 0x8a),
+    RGBColor(0x8c, 0x6d, 0x5a),
+    RGBColor(0x76, 0x81, 0x8c),
+];
+/// The size of a plot. It is small, so that its text can be read on a phone, where the plot is scaled down.
+const WIDTH: u32 = 600;
+const HEIGHT: u32 = 360;
+/// The sizes of text.
+const LABEL: i32 = 14;
+const NAME: i32 = 15;
 /// The approximate number of bins in a histogram.
 const BINS: f64 = 20.0;
+/// The maximum number of points of a line that are also drawn as dots.
+const DOTTED: usize = 100;
 /// The maximum number of characters in a bar's name.
-const LONGEST: usize = 28;
-/// The maximum absolute value of a number. `plotters` multiplies the span of an axis by 10. If that exceeds the range
-/// of `f64`, its search for labels does not end.
+const LONGEST: usize = 24;
+/// The maximum absolute value of a number. The span of an axis must be within the range of `f64`.
 const LARGEST: f64 = 1e300;
-/// The minimum span of an axis, as a share of its largest number. `plotters` cannot distinguish numbers that are
-/// closer together.
+/// The minimum span of an axis, as a share of its largest number. Ticks that are closer together cannot be
+/// distinguished.
 const CLOSEST: f64 = 1e-9;
 
-/// The data of a plot.
+/// The data of a plot. Each series has a colour of its own. A plot has at most [`SERIES`] series.
 #[derive(Clone, Debug)]
 pub(in crate::http::console) enum Points {
-    /// A bar for each name.
-    Bars(Vec<(String, f64)>),
-    /// A line through points.
-    Line(Vec<(f64, f64)>),
-    /// A line through points whose x is in days since 1970.
-    Days(Vec<(f64, f64)>),
-    /// The number of values in each bin.
-    Histogram(Vec<f64>),
+    /// A bar for each name, with a part for each series.
+    Bars(Vec<(String, Vec<f64>)>),
+    /// The points of each series.
+    Lines {
+        /// The points of each series, as x and y.
+        series: Vec<Vec<(f64, f64)>>,
+        /// What x is.
+        unit: Unit,
+        /// Whether a line joins the points of a series.
+        is_joined: bool,
+    },
+    /// The values of each series. They are counted in bins.
+    Histogram(Vec<Vec<f64>>),
 }
 
 /// A plot: the labels of its axes, and its data.
@@ -43,6 +66,8 @@ pub(in crate::http::console) enum Points {
 pub(in crate::http::console) struct Plot<'a> {
     pub(in crate::http::console) x: &'a str,
     pub(in crate::http::console) y: &'a str,
+    /// What y is.
+    pub(in crate::http::console) y_unit: Unit,
     pub(in crate::http::console) points: Points,
 }
 
@@ -61,9 +86,20 @@ pub(in crate::http::console) enum PlotError {
 }
 
 type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
+type Chart<'b> = ChartContext<'b, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 
 fn drawing<E: std::fmt::Display>(error: E) -> PlotError {
     PlotError::Drawing(error.to_string())
+}
+
+fn colour(series: usize) -> RGBColor {
+    COLOURS[series % SERIES]
+}
+
+/// Returns the colour of a series, for SVG.
+pub(in crate::http::console) fn colour_name(series: usize) -> String {
+    let RGBColor(red, green, blue) = colour(series);
+    format!("#{red:02X}{green:02X}{blue:02X}")
 }
 
 impl Plot<'_> {
@@ -74,9 +110,12 @@ impl Plot<'_> {
             let area = SVGBackend::with_string(&mut text, (WIDTH, self.height())).into_drawing_area();
             match &self.points {
                 Points::Bars(bars) => self.bars(&area, bars),
-                Points::Line(points) => self.line(&area, points, &|value| plain(*value)),
-                Points::Days(points) => self.line(&area, points, &day),
-                Points::Histogram(values) => self.histogram(&area, values),
+                Points::Lines {
+                    series,
+                    unit,
+                    is_joined,
+                } => self.lines(&area, series, *unit, *is_joined),
+                Points::Histogram(series) => self.histogram(&area, series),
             }?;
             area.present().map_err(drawing)?;
         }
@@ -98,20 +137,24 @@ impl Plot<'_> {
         }
     }
 
-    /// Draws bars horizontally, so that there is space for their names.
-    fn bars(&self, area: &Area<'_>, bars: &[(String, f64)]) -> Result<(), PlotError> {
+    /// Draws bars horizontally, so that there is space for their names. The parts of a bar are in a row: positive ones
+    /// to the right of zero, negative ones to the left.
+    fn bars(&self, area: &Area<'_>, bars: &[(String, Vec<f64>)]) -> Result<(), PlotError> {
         if bars.is_empty() {
             return Err(PlotError::Nothing);
         }
         let mut names: Vec<String> = bars.iter().rev().map(|(name, _)| shortened(name)).collect();
         names.resize(names.len().max(2), String::new());
-        let (low, high) = bounds(bars.iter().map(|(_, value)| *value).chain([0.0]))?;
+        let parts: Vec<Vec<(f64, f64)>> = bars.iter().rev().map(|(_, values)| stacked(values)).collect();
+        let ends = || parts.iter().flatten().map(|(_, end)| *end).chain([0.0]);
+        let across = Axis::new(self.y_unit, bounds(ends())?, is_whole(ends()));
         let last = names.len() - 1;
         let mut chart = ChartBuilder::on(area)
             .margin(8)
-            .x_label_area_size(44)
-            .y_label_area_size(210)
-            .build_cartesian_2d(low..high, (0..last).into_segmented())
+            .margin_right(28)
+            .x_label_area_size(48)
+            .y_label_area_size(190)
+            .build_cartesian_2d(across, (0..last).into_segmented())
             .map_err(drawing)?;
         let name = |at: &SegmentValue<usize>| match at {
             SegmentValue::CenterOf(at) => names.get(*at).cloned().unwrap_or_default(),
@@ -121,101 +164,132 @@ impl Plot<'_> {
             .configure_mesh()
             .disable_y_mesh()
             .x_desc(self.y)
-            .x_labels(6)
             .y_labels(names.len())
-            .x_label_formatter(&|value| plain(*value))
             .y_label_formatter(&name)
-            .label_style(("sans-serif", 13, &INK))
-            .axis_desc_style(("sans-serif", 14, &INK))
+            .label_style(("sans-serif", LABEL, &INK))
+            .axis_desc_style(("sans-serif", NAME, &INK))
             .axis_style(INK)
             .bold_line_style(INK.mix(0.15))
             .light_line_style(INK.mix(0.0))
             .draw()
             .map_err(drawing)?;
-        let drawn = bars.iter().rev().enumerate().map(|(at, (_, value))| {
-            let ends = [(0.0, SegmentValue::Exact(at)), (*value, SegmentValue::Exact(at + 1))];
-            let mut bar = Rectangle::new(ends, MARK.filled());
-            bar.set_margin(3, 3, 0, 0);
-            bar
-        });
-        chart.draw_series(drawn).map_err(drawing)?;
+        for (at, parts) in parts.iter().enumerate() {
+            let drawn = parts.iter().enumerate().map(|(series, (start, end))| {
+                let ends = [(*start, SegmentValue::Exact(at)), (*end, SegmentValue::Exact(at + 1))];
+                let mut bar = Rectangle::new(ends, colour(series).filled());
+                bar.set_margin(3, 3, 0, 0);
+                bar
+            });
+            chart.draw_series(drawn).map_err(drawing)?;
+        }
         Ok(())
     }
 
-    fn line(&self, area: &Area<'_>, points: &[(f64, f64)], label: &dyn Fn(&f64) -> String) -> Result<(), PlotError> {
-        let mut points: Vec<(f64, f64)> = points.to_vec();
-        points.retain(|(x, y)| x.is_finite() && y.is_finite());
-        points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        if points.is_empty() {
-            return Err(PlotError::Nothing);
-        }
-        let (left, right) = bounds(points.iter().map(|point| point.0))?;
-        let (low, high) = bounds(points.iter().map(|point| point.1))?;
+    /// Draws the points of each series. If there are several series, each has its number at its last point, so that
+    /// readers need not distinguish colours.
+    fn lines(&self, area: &Area<'_>, series: &[Vec<(f64, f64)>], unit: Unit, is_joined: bool) -> Result<(), PlotError> {
+        let cleaned = |points: &Vec<(f64, f64)>| {
+            let mut points = points.clone();
+            points.retain(|(x, y)| x.is_finite() && y.is_finite());
+            points.sort_by(|one, other| one.0.total_cmp(&other.0));
+            points
+        };
+        let series: Vec<Vec<(f64, f64)>> = series.iter().map(cleaned).collect();
+        let xs = || series.iter().flatten().map(|point| point.0);
+        let ys = || series.iter().flatten().map(|point| point.1);
+        let across = Axis::new(unit, bounds(xs())?, is_whole(xs()));
+        let up = Axis::new(self.y_unit, bounds(ys())?, is_whole(ys()));
         let mut chart = ChartBuilder::on(area)
             .margin(10)
             // Leave space for the last label, which is centred at the right edge.
             .margin_right(44)
-            .x_label_area_size(48)
+            .x_label_area_size(52)
             .y_label_area_size(76)
-            .build_cartesian_2d(left..right, low..high)
+            .build_cartesian_2d(across, up)
             .map_err(drawing)?;
-        self.mesh(&mut chart, label)?;
-        let line = LineSeries::new(points.iter().copied(), MARK.stroke_width(2));
-        chart.draw_series(line).map_err(drawing)?;
-        // If there are few points, draw each as a dot, too.
-        if points.len() <= 100 {
-            let dots = points.iter().map(|point| Circle::new(*point, 3, MARK.filled()));
-            chart.draw_series(dots).map_err(drawing)?;
+        self.mesh(&mut chart)?;
+        let are_dotted = !is_joined || series.iter().map(Vec::len).sum::<usize>() <= DOTTED;
+        for (at, points) in series.iter().enumerate() {
+            if is_joined {
+                let line = LineSeries::new(points.iter().copied(), colour(at).stroke_width(2));
+                chart.draw_series(line).map_err(drawing)?;
+            }
+            if are_dotted {
+                let dots = points.iter().map(|point| Circle::new(*point, 3, colour(at).filled()));
+                chart.draw_series(dots).map_err(drawing)?;
+            }
+            if series.len() > 1 {
+                let number = points.last().map(|point| {
+                    let style = ("sans-serif", LABEL).into_font().color(&INK);
+                    EmptyElement::at(*point) + Text::new((at + 1).to_string(), (6, -7), style)
+                });
+                chart.draw_series(number).map_err(drawing)?;
+            }
         }
         Ok(())
     }
 
-    fn histogram(&self, area: &Area<'_>, values: &[f64]) -> Result<(), PlotError> {
-        let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-        let bins = binned(&values)?;
-        let highest = bins.iter().map(|bin| bin.2).max().unwrap_or_default();
-        let (left, right) = apart(bins[0].0, bins[bins.len() - 1].1);
+    fn histogram(&self, area: &Area<'_>, series: &[Vec<f64>]) -> Result<(), PlotError> {
+        let finite = |values: &Vec<f64>| -> Vec<f64> {
+            let finite = values.iter().copied().filter(|value| value.is_finite());
+            finite.collect()
+        };
+        let series: Vec<Vec<f64>> = series.iter().map(finite).collect();
+        let bins = binned(&series)?;
+        let highest = bins.iter().map(|bin| bin.2.iter().sum::<usize>()).max();
+        let across = apart(bins[0].0, bins[bins.len() - 1].1);
+        let across_is_whole = bins.iter().all(|bin| bin.0.fract() == 0.0 && bin.1.fract() == 0.0);
+        let across = Axis::new(Unit::Number, across, across_is_whole);
+        let up = (0.0, highest.unwrap_or_default().max(1) as f64 * 1.05);
         let mut chart = ChartBuilder::on(area)
             .margin(10)
-            .x_label_area_size(48)
+            .margin_right(28)
+            .x_label_area_size(52)
             .y_label_area_size(76)
-            .build_cartesian_2d(left..right, 0.0..highest as f64 * 1.05)
+            .build_cartesian_2d(across, Axis::new(self.y_unit, up, true))
             .map_err(drawing)?;
-        self.mesh(&mut chart, &|value| plain(*value))?;
-        let bars = bins.iter().map(|(from, to, count)| {
-            let mut bar = Rectangle::new([(*from, 0.0), (*to, *count as f64)], MARK.filled());
-            bar.set_margin(0, 0, 1, 1);
-            bar
-        });
-        chart.draw_series(bars).map_err(drawing)?;
+        self.mesh(&mut chart)?;
+        for (from, to, counts) in &bins {
+            let counts: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+            let drawn = stacked(&counts).into_iter().enumerate().map(|(at, (start, end))| {
+                let mut bar = Rectangle::new([(*from, start), (*to, end)], colour(at).filled());
+                bar.set_margin(0, 0, 1, 1);
+                bar
+            });
+            chart.draw_series(drawn).map_err(drawing)?;
+        }
         Ok(())
     }
 
-    fn mesh<'a>(
-        &self,
-        chart: &mut ChartContext<
-            'a,
-            SVGBackend<'a>,
-            Cartesian2d<plotters::coord::types::RangedCoordf64, plotters::coord::types::RangedCoordf64>,
-        >,
-        label: &dyn Fn(&f64) -> String,
-    ) -> Result<(), PlotError> {
+    fn mesh(&self, chart: &mut Chart<'_>) -> Result<(), PlotError> {
         chart
             .configure_mesh()
             .x_desc(self.x)
             .y_desc(self.y)
-            .x_labels(8)
-            .y_labels(6)
-            .x_label_formatter(&label)
-            .y_label_formatter(&|value| plain(*value))
-            .label_style(("sans-serif", 13, &INK))
-            .axis_desc_style(("sans-serif", 14, &INK))
+            .label_style(("sans-serif", LABEL, &INK))
+            .axis_desc_style(("sans-serif", NAME, &INK))
             .axis_style(INK)
             .bold_line_style(INK.mix(0.15))
             .light_line_style(INK.mix(0.0))
             .draw()
             .map_err(drawing)
     }
+}
+
+/// Returns the start and the end of each part of a bar.
+fn stacked(values: &[f64]) -> Vec<(f64, f64)> {
+    let (mut positive, mut negative) = (0.0, 0.0);
+    let part = |value: &f64| {
+        let end = if *value < 0.0 { &mut negative } else { &mut positive };
+        let start = *end;
+        *end += value;
+        (start, *end)
+    };
+    values.iter().map(part).collect()
+}
+
+fn is_whole(mut values: impl Iterator<Item = f64>) -> bool {
+    values.all(|value| value.fract() == 0.0)
 }
 
 /// Returns the bounds of an axis: the smallest and the largest value, with some space above. They are never equal. An
@@ -243,7 +317,7 @@ fn extremes(values: impl Iterator<Item = f64>) -> Result<(f64, f64), PlotError> 
     }
 }
 
-/// Moves bounds apart if `plotters` could not distinguish them.
+/// Moves bounds apart if they are too close together for an axis.
 fn apart(low: f64, high: f64) -> (f64, f64) {
     let closest = low.abs().max(high.abs()) * CLOSEST;
     if high - low > closest {
@@ -253,55 +327,25 @@ fn apart(low: f64, high: f64) -> (f64, f64) {
     }
 }
 
-/// Counts the values in bins of a round width. Returns the bounds and the count of each bin.
-fn binned(values: &[f64]) -> Result<Vec<(f64, f64, usize)>, PlotError> {
-    let (low, high) = extremes(values.iter().copied())?;
+/// Counts the values in bins of a round width. Returns the bounds of each bin, and its count for each series.
+fn binned(series: &[Vec<f64>]) -> Result<Vec<(f64, f64, Vec<usize>)>, PlotError> {
+    let (low, high) = extremes(series.iter().flatten().copied())?;
     let width = round_width((high - low) / BINS);
     let first = (low / width).floor();
     let count = ((high / width).floor() - first) as usize + 1;
-    let mut bins: Vec<(f64, f64, usize)> = (0..count)
-        .map(|at| ((first + at as f64) * width, (first + at as f64 + 1.0) * width, 0))
+    let mut bins: Vec<(f64, f64, Vec<usize>)> = (0..count)
+        .map(|at| {
+            let bound = |at: usize| (first + at as f64) * width;
+            (bound(at), bound(at + 1), vec![0; series.len()])
+        })
         .collect();
-    for value in values {
-        let at = ((value / width).floor() - first) as usize;
-        bins[at.min(count - 1)].2 += 1;
+    for (one, values) in series.iter().enumerate() {
+        for value in values {
+            let at = ((value / width).floor() - first) as usize;
+            bins[at.min(count - 1)].2[one] += 1;
+        }
     }
     Ok(bins)
-}
-
-/// Returns the smallest of 1, 2 and 5 times a power of ten that is at least `width`. 1 if `width` is zero or invalid.
-fn round_width(width: f64) -> f64 {
-    if !width.is_normal() || width <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(width.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= width);
-    step.unwrap_or(10.0) * power
-}
-
-/// Formats a number for an axis.
-fn plain(value: f64) -> String {
-    let size = value.abs();
-    let (value, unit) = match size {
-        size if size >= 1e9 => (value / 1e9, " G"),
-        size if size >= 1e6 => (value / 1e6, " M"),
-        size if size >= 1e4 => (value / 1e3, " k"),
-        _ => (value, ""),
-    };
-    let text = format!("{value:.3}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text}{unit}")
-}
-
-/// Formats a day for an axis.
-fn day(days: &f64) -> String {
-    let first = NaiveDate::default();
-    let date = if *days < 0.0 {
-        first.checked_sub_days(Days::new(-days as u64))
-    } else {
-        first.checked_add_days(Days::new(*days as u64))
-    };
-    date.map_or_else(String::new, |date| date.to_string())
 }
 
 fn shortened(text: &str) -> String {
@@ -315,26 +359,55 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn svg(points: Points) -> String {
+    fn plot(points: Points) -> Result<String, PlotError> {
         let plot = Plot {
             x: "a<b",
             y: "rows",
+            y_unit: Unit::Number,
             points,
         };
-        plot.svg().unwrap()
+        plot.svg()
+    }
+
+    fn svg(points: Points) -> String {
+        plot(points).unwrap()
+    }
+
+    fn line(points: &[(f64, f64)]) -> Points {
+        Points::Lines {
+            series: vec![points.to_vec()],
+            unit: Unit::Number,
+            is_joined: true,
+        }
+    }
+
+    fn days(points: &[(f64, f64)]) -> Points {
+        Points::Lines {
+            series: vec![points.to_vec()],
+            unit: Unit::Days,
+            is_joined: true,
+        }
+    }
+
+    fn bars(bars: &[(&str, f64)]) -> Points {
+        let bars = bars.iter().map(|(name, value)| ((*name).to_owned(), vec![*value]));
+        Points::Bars(bars.collect())
+    }
+
+    fn histogram(values: &[f64]) -> Points {
+        Points::Histogram(vec![values.to_vec()])
     }
 
     #[test]
     fn each_kind_is_drawn_without_style_script_or_markup_of_the_data() {
-        let bars = vec![("<script>alert(1)</script>".to_owned(), 3.0), ("b & c".to_owned(), 1.0)];
         for points in [
-            Points::Bars(bars),
-            Points::Bars(vec![("one".to_owned(), 2.0)]),
-            Points::Line(vec![(1.0, 2.0), (0.0, 1.0)]),
-            Points::Line(vec![(1.0, 2.0)]),
-            Points::Days(vec![(19_000.0, 2.0), (-20.0, 1.0)]),
-            Points::Histogram(vec![1.0, 1.0, 40.0]),
-            Points::Histogram(vec![7.0]),
+            bars(&[("<script>alert(1)</script>", 3.0), ("b & c", 1.0)]),
+            bars(&[("one", 2.0)]),
+            line(&[(1.0, 2.0), (0.0, 1.0)]),
+            line(&[(1.0, 2.0)]),
+            days(&[(19_000.0, 2.0), (-20.0, 1.0)]),
+            histogram(&[1.0, 1.0, 40.0]),
+            histogram(&[7.0]),
         ] {
             let text = svg(points);
             assert!(
@@ -349,32 +422,67 @@ mod tests {
     }
 
     #[test]
+    fn each_series_has_its_own_colour() {
+        let two = vec![vec![(0.0, 1.0), (1.0, 2.0)], vec![(0.0, 3.0), (1.0, 4.0)]];
+        let lines = |is_joined| Points::Lines {
+            series: two.clone(),
+            unit: Unit::Number,
+            is_joined,
+        };
+        for points in [
+            lines(true),
+            lines(false),
+            Points::Bars(vec![("a".to_owned(), vec![1.0, -2.0])]),
+            Points::Histogram(vec![vec![1.0], vec![1.0, 2.0]]),
+        ] {
+            let text = svg(points);
+            for series in 0..2 {
+                assert!(text.contains(&colour_name(series)), "{series}: {text}");
+            }
+        }
+        // The axes are lines, too, but not in a series' colour.
+        let has_line = |is_joined| {
+            let text = svg(lines(is_joined));
+            let mut tags = text.split('<').filter(|tag| tag.starts_with("polyline"));
+            tags.any(|tag| tag.contains(&colour_name(0)))
+        };
+        assert!(has_line(true) && !has_line(false));
+        assert_eq!(
+            stacked(&[1.0, -2.0, 3.0, -1.0]),
+            [(0.0, 1.0), (0.0, -2.0), (1.0, 4.0), (-2.0, -3.0)]
+        );
+    }
+
+    #[test]
     fn nothing_to_draw_is_said() {
         for points in [
-            Points::Bars(Vec::new()),
-            Points::Line(vec![(f64::NAN, 1.0)]),
-            Points::Histogram(vec![f64::INFINITY]),
+            bars(&[]),
+            line(&[(f64::NAN, 1.0)]),
+            Points::Lines {
+                series: Vec::new(),
+                unit: Unit::Days,
+                is_joined: false,
+            },
+            histogram(&[f64::INFINITY]),
         ] {
-            let plot = Plot { x: "x", y: "y", points };
-            assert!(matches!(plot.svg(), Err(PlotError::Nothing)));
+            assert!(matches!(plot(points), Err(PlotError::Nothing)));
         }
     }
 
-    /// The span of these values is infinite. Without the limit, the search for an axis's labels would not end, and a
-    /// histogram would have more bins than `usize` can count.
+    /// The span of these values is infinite. Without the limit, a histogram would have more bins than `usize` can
+    /// count.
     #[test]
     fn numbers_that_no_axis_can_show_are_refused() {
-        let far = [-1e308, 1e308];
         for points in [
-            Points::Line(far.iter().map(|value| (1.0, *value)).collect()),
-            Points::Line(far.iter().map(|value| (*value, 1.0)).collect()),
-            Points::Line(vec![(0.0, 1.79e308), (1.0, 0.0)]),
-            Points::Bars(far.iter().map(|value| ("x".to_owned(), *value)).collect()),
-            Points::Bars(vec![("the sum of several".to_owned(), f64::INFINITY)]),
-            Points::Histogram(far.to_vec()),
+            line(&[(1.0, -1e308), (1.0, 1e308)]),
+            line(&[(-1e308, 1.0), (1e308, 1.0)]),
+            line(&[(0.0, 1.79e308), (1.0, 0.0)]),
+            bars(&[("x", -1e308), ("x", 1e308)]),
+            bars(&[("the sum of several", f64::INFINITY)]),
+            histogram(&[-1e308, 1e308]),
         ] {
-            let plot = Plot { x: "x", y: "y", points };
-            assert!(matches!(plot.svg(), Err(PlotError::TooLarge)), "{plot:?}");
+            let said = format!("{points:?}");
+            assert!(matches!(plot(points), Err(PlotError::TooLarge)), "{said}");
         }
     }
 
@@ -392,24 +500,18 @@ mod tests {
             [0.0, 5e-324],
         ];
         for values in pairs {
-            svg(Points::Histogram(values.to_vec()));
-            svg(Points::Line(values.iter().map(|value| (*value, *value)).collect()));
-            svg(Points::Days(values.iter().map(|value| (*value, *value)).collect()));
-            svg(Points::Bars(
-                values.iter().map(|value| ("x".to_owned(), *value)).collect(),
-            ));
+            let points = values.map(|value| (value, value));
+            svg(histogram(&values));
+            svg(line(&points));
+            svg(days(&points));
+            svg(bars(&values.map(|value| ("x", value))));
         }
     }
 
     #[test]
     fn bins_are_round_and_hold_every_value() {
-        let bins = binned(&[0.0, 3.0, 99.0, 100.0]).unwrap();
-        assert_eq!((bins[0].0, bins[0].1, bins[0].2), (0.0, 5.0, 2));
-        assert_eq!(bins.iter().map(|bin| bin.2).sum::<usize>(), 4);
-        assert_eq!(
-            ["12 k", "0.25", "1.5 M"],
-            [12_000.0, 0.25, 1_500_000.0].map(plain).each_ref().map(String::as_str)
-        );
-        assert_eq!(day(&19_723.0), "2024-01-01");
+        let bins = binned(&[vec![0.0, 3.0, 99.0], vec![100.0]]).unwrap();
+        assert_eq!((bins[0].0, bins[0].1, &bins[0].2), (0.0, 5.0, &vec![2, 0]));
+        assert_eq!(bins.iter().flat_map(|bin| &bin.2).sum::<usize>(), 4);
     }
 }

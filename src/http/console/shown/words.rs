@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat};
+use chrono::{DateTime, SecondsFormat, Utc};
 
 /// Formats a whole number with commas between thousands.
 pub(in crate::http::console) fn number(number: u64) -> String {
@@ -40,10 +40,38 @@ pub(in crate::http::console) fn millis(duration: Duration) -> String {
     format!("{millis:.digits$} ms")
 }
 
-/// Formats seconds since the Unix epoch as a time in UTC. Empty if it is out of range.
-pub(in crate::http::console) fn time(seconds: i64) -> String {
-    let time = DateTime::from_timestamp(seconds, 0);
-    time.map_or_else(String::new, |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
+/// A time in UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::http::console) struct Moment {
+    /// The time to the second, for the attribute `datetime`.
+    pub(in crate::http::console) exact: String,
+    /// The time to the minute, for people.
+    pub(in crate::http::console) shown: String,
+}
+
+impl Moment {
+    fn of(time: DateTime<Utc>) -> Moment {
+        Moment {
+            exact: time.to_rfc3339_opts(SecondsFormat::Secs, true),
+            shown: time.format("%-d %b %Y, %H:%M UTC").to_string(),
+        }
+    }
+
+    /// Parses a FHIR instant. Shows any other text as it is.
+    pub(in crate::http::console) fn parse(text: &str) -> Moment {
+        match DateTime::parse_from_rfc3339(text) {
+            Ok(time) => Moment::of(time.to_utc()),
+            Err(_) => Moment {
+                exact: text.to_owned(),
+                shown: text.to_owned(),
+            },
+        }
+    }
+}
+
+/// Returns the time of seconds since the Unix epoch. Empty if it is out of range.
+pub(in crate::http::console) fn time(seconds: i64) -> Moment {
+    DateTime::from_timestamp(seconds, 0).map(Moment::of).unwrap_or_default()
 }
 
 /// Formats the time since an event in words.
@@ -67,6 +95,15 @@ mod tests {
         );
         assert_eq!(bytes(5_000_000), "4.77 MiB");
         assert_eq!(millis(Duration::from_micros(4_250)), "4.2 ms");
-        assert_eq!(time(0), "1970-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn times_can_be_read_and_are_exact() {
+        let moment = time(1_795_814_181);
+        assert_eq!(moment.exact, "2026-11-27T21:16:21Z");
+        assert_eq!(moment.shown, "27 Nov 2026, 21:16 UTC");
+        assert_eq!(Moment::parse("2026-11-27T22:16:21.5+01:00"), moment);
+        assert_eq!(Moment::parse("2026-11").shown, "2026-11");
+        assert_eq!(time(i64::MAX), Moment::default());
     }
 }

@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
+use super::examples;
 use crate::http::console::pages::table::encoded;
 use crate::http::console::session::form::Fields;
 use crate::http::error::Error;
@@ -17,7 +18,7 @@ use crate::http::error::Error;
 const LONGEST: u64 = 256 << 10;
 
 /// The definition with which the editor begins.
-const EXAMPLE: &str = r#"{
+const FIRST: &str = r#"{
   "resourceType": "ViewDefinition",
   "name": "patients",
   "status": "active",
@@ -36,10 +37,12 @@ const EXAMPLE: &str = r#"{
 /// The kind of a plot, and its columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// `bar`, `line` or `histogram`. Empty for no plot.
+    /// `bar`, `line`, `points` or `histogram`. Empty for no plot.
     pub(super) kind: String,
     pub(super) x: String,
     pub(super) y: String,
+    /// The column whose values are the names of the series. Empty for one series.
+    pub(super) by: String,
 }
 
 /// A ViewDefinition, and the plot of its rows.
@@ -59,6 +62,7 @@ impl Ask {
                 kind: text("kind"),
                 x: text("x"),
                 y: text("y"),
+                by: text("by"),
             },
         }
     }
@@ -74,12 +78,16 @@ impl Ask {
         }))
     }
 
-    /// Returns the request with which the editor begins.
-    pub(super) fn example() -> Ask {
-        Ask {
-            definition: EXAMPLE.to_owned(),
+    /// Returns the request with which the editor begins: the example of this name, or a short view if there is no name.
+    pub(super) fn begin(example: Option<&str>) -> Result<Ask, Error> {
+        let definition = match example {
+            None => FIRST,
+            Some(name) => examples::get(name).ok_or_else(|| Error::Unknown("there is no such example".to_owned()))?,
+        };
+        Ok(Ask {
+            definition: definition.to_owned(),
             plot: Wanted::default(),
-        }
+        })
     }
 
     /// Whether the definition is short enough for a link.
@@ -90,8 +98,8 @@ impl Ask {
     /// Returns the query of a link to this request.
     pub(super) fn query(&self) -> String {
         let mut query = format!("d={}", packed(&self.definition));
-        let Wanted { kind, x, y } = &self.plot;
-        for (name, value) in [("kind", kind), ("x", x), ("y", y)] {
+        let Wanted { kind, x, y, by } = &self.plot;
+        for (name, value) in [("kind", kind), ("x", x), ("y", y), ("by", by)] {
             if !value.is_empty() {
                 query.push_str(&format!("&{name}={}", encoded(value)));
             }
@@ -131,8 +139,9 @@ mod tests {
                 kind: "bar".to_owned(),
                 x: "a & b".to_owned(),
                 y: String::new(),
+                by: "c=d".to_owned(),
             },
-            ..Ask::example()
+            ..Ask::begin(None).unwrap()
         };
         let fields = Fields::of_query(Some(&ask.query()));
         assert_eq!(Ask::of_link(&fields).unwrap(), Some(ask));

@@ -3,6 +3,7 @@
 
 mod ask;
 mod chart;
+mod examples;
 mod preview;
 mod show;
 

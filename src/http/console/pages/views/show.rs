@@ -10,7 +10,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 
 use super::ask::{Ask, Wanted};
-use super::chart::chart;
+use super::chart::{Drawn, chart};
+use super::examples;
 use super::preview::{PATIENCE, Preview, Rows, planned, preview};
 use crate::fhir::facts;
 use crate::http::console::session::form::Fields;
@@ -36,6 +37,8 @@ struct Page<'a> {
     frame: &'a Frame,
     definition: &'a str,
     wanted: &'a Wanted,
+    /// The names of the examples, and whether each is in the editor.
+    examples: Vec<(&'static str, bool)>,
     link: String,
     /// Whether the link is longer than this server accepts.
     is_long: bool,
@@ -63,14 +66,17 @@ struct Shown {
 /// The result of running the view.
 struct Outcome {
     rows: Rows,
+    /// The number of rows that were read.
     count: usize,
+    /// The same number, for people.
+    counted: String,
     more: bool,
     took: String,
     files: String,
     read: String,
     leaves: Vec<(String, String)>,
     plan: String,
-    plot: Option<Result<String, String>>,
+    plot: Option<Result<Drawn, String>>,
 }
 
 /// Answers GET: shows the editor. If the link has a definition, also shows its result.
@@ -84,10 +90,11 @@ pub(in crate::http::console) async fn open(
     let frame = operator.frame(&service, "views", place.as_ref().ok());
     let work = async {
         let place = place?;
-        match Ask::of_link(&Fields::of_query(sent.as_deref()))? {
+        let fields = Fields::of_query(sent.as_deref());
+        match Ask::of_link(&fields)? {
             Some(ask) => answered(&service, &operator, &frame, &place, &ask).await,
             None => {
-                let ask = Ask::example();
+                let ask = Ask::begin(fields.filled("example"))?;
                 let checked = View::check_with(ask.definition.as_bytes(), Some(service.terminology.clone()));
                 Ok(page(&service, &frame, &place, &ask, (&checked, None, None)))
             }
@@ -194,6 +201,7 @@ async fn result(service: &Arc<Service>, preview: Preview, wanted: &Wanted, limit
     leaves.sort_by(|one, other| other.1.cmp(one.1));
     Ok(Outcome {
         count,
+        counted: words::number(count as u64),
         more: count == limit,
         took: words::millis(took),
         files: format!("{} of {}", report.files - report.files_pruned, report.files),
@@ -213,7 +221,7 @@ async fn result(service: &Arc<Service>, preview: Preview, wanted: &Wanted, limit
 
 /// Draws the plot, or returns the reason why there is none. Runs on a thread that may block, because drawing may take
 /// long.
-async fn drawn(service: &Arc<Service>, wanted: Wanted, rows: Arc<Rows>) -> Result<Result<String, String>, Error> {
+async fn drawn(service: &Arc<Service>, wanted: Wanted, rows: Arc<Rows>) -> Result<Result<Drawn, String>, Error> {
     let drawing = service.blocking(move |_| chart(&wanted, &rows));
     match tokio::time::timeout(PATIENCE, drawing).await {
         Ok(drawn) => drawn,
@@ -228,15 +236,31 @@ fn page(
     ask: &Ask,
     (checked, result, problem): (&Checked, Option<Outcome>, Option<String>),
 ) -> Response {
+    // Browsers send line breaks of forms as CR LF.
+    let definition = ask.definition.replace("\r\n", "\n");
     let link = ask.query();
     let address = format!("{}/views/{}?{link}", frame.root, place.path);
     let page = Page {
         frame,
         definition: &ask.definition,
         wanted: &ask.plot,
+        examples: examples::names()
+            .map(|name| {
+                (
+                    name,
+                    examples::get(name).is_some_and(|text| text.trim_end() == definition.trim_end()),
+                )
+            })
+            .collect(),
         is_long: address.len() + "&format=parquet/rows".len() > service.limits.url,
         link,
-        findings: checked.findings().iter().map(said).collect(),
+        // As `tabularium run`, the page says nothing of columns without a type. `validate-view` does.
+        findings: checked
+            .findings()
+            .iter()
+            .filter(|finding| finding.is_error() || finding.is_about_rows())
+            .map(said)
+            .collect(),
         columns: checked.columns().iter().map(column).collect(),
         problem,
         result,

@@ -1,5 +1,4 @@
-//! Shows lists of data other than records: syncs, endpoints, applications, consents, erasures with their receipts,
-//! the audit log, and slow requests.
+//! Shows a list of data other than records.
 
 use std::sync::Arc;
 
@@ -7,18 +6,18 @@ use askama::Template;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::super::session::form::Fields;
-use super::super::session::operator::Operator;
-use super::super::shown::page::{Frame, html, page_or_error};
-use super::super::shown::words;
-use crate::columns::json::pretty;
 use crate::consent::{
     Application, AuditEntry, ConsentFilter, ConsentWithSources, Endpoint, ErasureJob, Error as StoreError, ListedJob,
     Store, receipt_digest,
 };
+use crate::http::console::pages::table::encoded;
+use crate::http::console::session::form::Fields;
+use crate::http::console::session::operator::Operator;
+use crate::http::console::shown::cell::Cell;
+use crate::http::console::shown::page::{Frame, html, page_or_error};
+use crate::http::console::shown::words;
+use crate::http::console::slow::SlowRequest;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
@@ -45,8 +44,8 @@ struct Part {
     /// The number of the page, counted from 1.
     number: usize,
     /// The numbers of the page's first and last row, counted from 1.
-    first: usize,
-    last: usize,
+    first: u64,
+    last: u64,
     is_more: bool,
 }
 
@@ -61,11 +60,23 @@ impl Part {
         let part = Part {
             path,
             number,
-            first: skipped + 1,
-            last: skipped + rows.len(),
+            first: skipped as u64 + 1,
+            last: (skipped + rows.len()) as u64,
             is_more,
         };
         (part, rows)
+    }
+
+    /// Says which rows the page shows.
+    fn said(&self) -> String {
+        match (self.is_more, self.number, self.last) {
+            (false, 1, 1) => "1 row".to_owned(),
+            (false, 1, last) => format!("{} rows", words::number(last)),
+            (is_more, _, last) => {
+                let end = if is_more { "; more follow." } else { ", the last ones." };
+                format!("Rows {} to {}{end}", words::number(self.first), words::number(last))
+            }
+        }
     }
 
     /// Returns the number of the previous page, if there is one.
@@ -77,24 +88,6 @@ impl Part {
     fn after(&self) -> Option<usize> {
         (self.is_more && self.number < PAGES).then(|| self.number + 1)
     }
-}
-
-#[derive(Template)]
-#[template(path = "console/receipt.html")]
-struct Receipt<'a> {
-    frame: &'a Frame,
-    id: String,
-    asked: String,
-    how: String,
-    digest: Option<String>,
-    receipt: Option<String>,
-    claims: String,
-}
-
-/// A cell of a list, and the URL to which it links.
-struct Cell {
-    text: String,
-    link: Option<String>,
 }
 
 /// A list that the page can show.
@@ -165,41 +158,10 @@ fn numbered(fields: &Fields) -> Result<usize, Error> {
     number.ok_or_else(|| Error::Unknown(format!("there is no page {text}; a list has {PAGES} pages at most")))
 }
 
-/// Answers `GET /console/kept/erasures/{id}`: shows an erasure and its receipt.
-pub(in crate::http::console) async fn receipt(
-    State(service): State<Arc<Service>>,
-    operator: Operator,
-    Path(id): Path<String>,
-) -> Response {
-    let frame = operator.frame(&service, "kept", None);
-    let work = async {
-        let reading = service.blocking(move |service| service.store.erasure_jobs().get(&id));
-        let job = reading.await?.map_err(Error::internal)?;
-        let job = job.ok_or_else(|| Error::Unknown("there is no such erasure".to_owned()))?;
-        let page = Receipt {
-            frame: &frame,
-            asked: words::time(job.asked_at),
-            how: job.cause.to_string(),
-            digest: job.receipt.as_deref().map(receipt_digest),
-            claims: job.receipt.as_deref().and_then(claims).unwrap_or_default(),
-            receipt: job.receipt,
-            id: job.id,
-        };
-        Ok(html(StatusCode::OK, &page))
-    };
-    page_or_error(&frame, work).await
-}
-
-/// Decodes the content of a receipt to indented JSON. Does not check the signature: `tabularium receipt verify` does.
-fn claims(receipt: &str) -> Option<String> {
-    let payload = URL_SAFE_NO_PAD.decode(receipt.trim().split('.').nth(1)?).ok()?;
-    String::from_utf8(pretty(&payload)).ok()
-}
-
 impl List {
     fn about(self) -> &'static str {
         match self {
-            List::Syncs => "The newest syncs of patients' sources. tabularium sync show tells all of one.",
+            List::Syncs => "The syncs of patients' sources, newest first. Each has a page of its own.",
             List::Endpoints => "The sources that patients can connect.",
             List::Applications => "Who may ask patients for their records.",
             List::Consents => "What patients have consented to, newest first.",
@@ -249,32 +211,33 @@ impl List {
             ..ConsentFilter::default()
         };
         Ok(match self {
-            List::Syncs => store.jobs().list(None, wanted)?.iter().map(sync).collect(),
+            List::Syncs => {
+                let jobs = store.jobs().list(None, wanted)?;
+                jobs.iter().map(|job| sync(job, root)).collect()
+            }
             List::Endpoints => store.endpoints().all(None)?.iter().map(endpoint).collect(),
             List::Applications => {
                 let applications = store.applications().all()?;
                 applications.iter().map(|one| application(one, root)).collect()
             }
-            List::Consents => store.consents().list(&filter)?.iter().map(consent).collect(),
+            List::Consents => {
+                let consents = store.consents().list(&filter)?;
+                consents.iter().map(|one| consent(one, root)).collect()
+            }
             List::Erasures => {
                 let jobs = store.erasure_jobs().list(None, wanted)?;
                 jobs.iter().map(|job| erasure(job, root)).collect()
             }
-            List::Audit => store.audit().newest(None, wanted)?.iter().map(audit).collect(),
+            List::Audit => {
+                let entries = store.audit().newest(None, wanted)?;
+                entries.iter().map(|entry| audit(entry, root)).collect()
+            }
             List::Slow => Vec::new(),
         })
     }
 }
 
-fn cells<const N: usize>(texts: [String; N]) -> Vec<Cell> {
-    texts.into_iter().map(|text| Cell { text, link: None }).collect()
-}
-
-fn maybe(seconds: Option<i64>) -> String {
-    seconds.map(words::time).unwrap_or_default()
-}
-
-fn sync(listed: &ListedJob) -> Vec<Cell> {
+fn sync(listed: &ListedJob, root: &str) -> Vec<Cell> {
     let ListedJob {
         job,
         consent,
@@ -283,29 +246,29 @@ fn sync(listed: &ListedJob) -> Vec<Cell> {
     } = listed;
     let records: u64 = report.counts.iter().map(|(_, records)| records).sum();
     let missing: Vec<String> = report.missing.iter().map(|missing| missing.line()).collect();
-    cells([
-        job.id.clone(),
-        endpoint.clone(),
-        job.cause.clone(),
-        job.state.to_string(),
-        words::time(job.created_at),
-        job.attempts.to_string(),
-        words::number(records),
-        missing.join("; "),
-        consent.clone(),
-    ])
+    vec![
+        Cell::link(&job.id, &format!("{root}/kept/syncs/{}", job.id)),
+        Cell::text(endpoint),
+        Cell::text(&job.cause),
+        Cell::text(job.state.name()),
+        Cell::time(job.created_at),
+        Cell::number(job.attempts),
+        Cell::number(records),
+        Cell::text(&missing.join("; ")),
+        Cell::link(consent, &format!("{root}/kept/consents/{consent}")),
+    ]
 }
 
 fn endpoint(endpoint: &Endpoint) -> Vec<Cell> {
-    cells([
-        endpoint.name.clone(),
-        endpoint.organization.name.clone(),
-        endpoint.mode.schema().to_owned(),
-        endpoint.authorization_type.to_string(),
-        endpoint.status.to_string(),
-        endpoint.fhir_base.clone(),
-        maybe(endpoint.checked_at),
-    ])
+    vec![
+        Cell::text(&endpoint.name),
+        Cell::text(&endpoint.organization.name),
+        Cell::text(endpoint.mode.schema()),
+        Cell::text(&endpoint.authorization_type.to_string()),
+        Cell::text(&endpoint.status.to_string()),
+        Cell::text(&endpoint.fhir_base),
+        Cell::maybe(endpoint.checked_at),
+    ]
 }
 
 fn application(application: &Application, root: &str) -> Vec<Cell> {
@@ -314,75 +277,124 @@ fn application(application: &Application, root: &str) -> Vec<Cell> {
             .keys
             .iter()
             .filter(|key| key.mode == mode && key.retired_at.is_none());
-        good.count().to_string()
+        Cell::number(good.count() as u64)
     };
-    let mut cells = cells([
-        application.id.clone(),
-        application.name.clone(),
-        words::time(application.created_at),
+    let id = encoded(&application.id);
+    vec![
+        Cell::link(&application.id, &format!("{root}?application={id}")),
+        Cell::text(&application.name),
+        Cell::time(application.created_at),
         keys(crate::lake::Mode::Live),
         keys(crate::lake::Mode::Test),
-        application.redirect_uris.join(" "),
-        application.sync_frequency.to_string(),
-    ]);
-    let id = super::table::encoded(&application.id);
-    cells[0].link = Some(format!("{root}?application={id}"));
-    cells
+        Cell::text(&application.redirect_uris.join(" ")),
+        Cell::text(&application.sync_frequency.to_string()),
+    ]
 }
 
-fn consent(full_consent: &ConsentWithSources) -> Vec<Cell> {
+fn consent(full_consent: &ConsentWithSources, root: &str) -> Vec<Cell> {
     let consent = &full_consent.consent;
     let sources = full_consent.sources.iter().map(|source| {
         let sync = source.sync.map(|state| format!(", sync {state}")).unwrap_or_default();
         format!("{} ({}{sync})", source.endpoint.name, source.authorization.state)
     });
-    cells([
-        consent.id.clone(),
-        consent.application.clone(),
-        consent.mode.schema().to_owned(),
-        consent.state.to_string(),
-        words::time(consent.created_at),
-        sources.collect::<Vec<_>>().join("; "),
-    ])
+    vec![
+        Cell::link(&consent.id, &format!("{root}/kept/consents/{}", consent.id)),
+        Cell::text(&consent.application),
+        Cell::text(consent.mode.schema()),
+        Cell::text(&consent.state.to_string()),
+        Cell::time(consent.created_at),
+        Cell::text(&sources.collect::<Vec<_>>().join("; ")),
+    ]
 }
 
 fn erasure(job: &ErasureJob, root: &str) -> Vec<Cell> {
     let digest = job.receipt.as_deref().map(receipt_digest);
-    let mut cells = cells([
-        job.id.clone(),
-        job.application.clone(),
-        job.mode.schema().to_owned(),
-        job.cause.to_string(),
-        words::time(job.asked_at),
-        maybe(job.done_at),
-        digest.unwrap_or_else(|| "not yet".to_owned()),
-    ]);
-    cells[0].link = Some(format!("{root}/kept/erasures/{}", job.id));
-    cells
+    vec![
+        Cell::link(&job.id, &format!("{root}/kept/erasures/{}", job.id)),
+        Cell::text(&job.application),
+        Cell::text(job.mode.schema()),
+        Cell::text(&job.cause.to_string()),
+        Cell::time(job.asked_at),
+        Cell::maybe(job.done_at),
+        Cell::text(digest.as_deref().unwrap_or("not yet")),
+    ]
 }
 
-fn audit(entry: &AuditEntry) -> Vec<Cell> {
-    cells([
-        words::time(entry.at),
-        entry.actor.to_string(),
-        entry.action.clone(),
-        entry.application.clone().unwrap_or_default(),
-        entry.consent.clone().unwrap_or_default(),
-        entry.detail.clone(),
-    ])
+fn audit(entry: &AuditEntry, root: &str) -> Vec<Cell> {
+    let (operator, detail) = operator_in(&entry.action, &entry.detail);
+    let by = match operator {
+        Some(name) if name != entry.actor.to_string() => format!("{} {name}", entry.actor),
+        _ => entry.actor.to_string(),
+    };
+    vec![
+        Cell::time(entry.at),
+        Cell::text(&by),
+        Cell::text(&entry.action),
+        Cell::text(entry.application.as_deref().unwrap_or_default()),
+        match &entry.consent {
+            Some(consent) => Cell::link(consent, &format!("{root}/kept/consents/{consent}")),
+            None => Cell::text(""),
+        },
+        Cell::text(&detail),
+    ]
+}
+
+/// Separates the operator's name from the detail of an entry of the console. The list shows the name in a column of its
+/// own.
+fn operator_in<'d>(action: &str, detail: &'d str) -> (Option<&'d str>, String) {
+    let found = match action {
+        "console.sign_in" | "console.sign_out" => detail.strip_prefix("by ").map(|name| (name, String::new())),
+        "console.look" => detail.split_once(" by ").and_then(|(page, rest)| {
+            // The name may have a colon, and the text after it has none.
+            let (name, what) = rest.rsplit_once(": ")?;
+            Some((name, format!("{page}: {what}")))
+        }),
+        _ => None,
+    };
+    match found {
+        Some((name, detail)) => (Some(name), detail),
+        None => (None, detail.to_owned()),
+    }
 }
 
 fn slow(service: &Service) -> Vec<Vec<Cell>> {
     let slowest = service.slow.slowest();
-    let row = |slow: &super::super::slow::SlowRequest| {
-        cells([
-            words::millis(slow.took),
-            words::ago(slow.at.elapsed()),
-            slow.method.to_string(),
-            slow.route.to_string(),
-            slow.status.as_u16().to_string(),
-            slow.id.to_string(),
-        ])
+    let row = |slow: &SlowRequest| {
+        vec![
+            Cell::text(&words::millis(slow.took)),
+            Cell::text(&words::ago(slow.at.elapsed())),
+            Cell::text(slow.method.as_str()),
+            Cell::text(&slow.route),
+            Cell::text(slow.status.as_str()),
+            Cell::text(&slow.id),
+        ]
     };
     slowest.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operators_name_is_not_said_twice() {
+        for (action, detail, expected) in [
+            (
+                "console.look",
+                "patient by ada: live person 0f",
+                (Some("ada"), "patient: live person 0f"),
+            ),
+            (
+                "console.look",
+                "table by ada: by day: test Patient",
+                (Some("ada: by day"), "table: test Patient"),
+            ),
+            ("console.sign_in", "by ada", (Some("ada"), "")),
+            ("console.token", "for ada", (None, "for ada")),
+            ("consent.created", "asked by ada: x", (None, "asked by ada: x")),
+        ] {
+            let (name, told) = operator_in(action, detail);
+            assert_eq!((name, told.as_str()), expected, "{action} {detail}");
+        }
+    }
 }
