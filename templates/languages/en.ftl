@@ -14,9 +14,10 @@ to_correct = There’s something to correct
 # The title of a page with something to correct, which is read out first.
 wrong_title = To correct: { $title }
 # What becomes of the records, beside a lock: before anything is connected, and after.
-promise = If you agree, only { $app } gets your records. You can stop it at any time.
-promise_shared = Only { $app } gets what you share, and you can stop it at any time.
-app_privacy = How { $app } uses your data
+promise = If you agree, only { $app } gets your records. We keep a copy.
+promise_shared = Only { $app } gets what you share. We keep a copy. You can stop this at any time.
+app_privacy = Privacy: how { $app } uses your data
+app_privacy_short = Privacy
 app_terms = Terms of use
 brand_privacy = Privacy
 brand_help = Help
@@ -62,6 +63,8 @@ choose_lost = Can’t find yours?
 choose_lost_tips = Try the name on your insurance card or a bill, the larger group that it belongs to, or its town or state. It doesn’t have to be spelled right.
 choose_lost_details = If it isn’t in the list, we can look for your records with your name and date of birth.
 choose_lost_app = If it isn’t in the list, it can’t be connected yet. Tell { $app } which one you miss.
+choose_lost_contact = If it isn’t in the list, it can’t be connected yet.
+choose_lost_tell = Tell us which one you miss
 choose_hub = Back to my sources
 
 ## The review
@@ -98,7 +101,7 @@ share_how_long = For how long
 # In a few words, and in a sentence behind a disclosure.
 share_once_short = For 24 hours. Then we delete our copy.
 share_once = We fetch your records once. { $app } can see them for 24 hours. Then we delete our copy.
-share_once_forced = { $app } asked for longer, but this place gives out records only once.
+share_once_forced = { $app } asked for more, but this place gives out records only once.
 share_ongoing_short = Until you or the app stop it, new records included.
 share_ongoing = { $app } can keep getting new records without asking you again. That ends when you or the app stop it, or when the app doesn’t renew its access for 90 days. Then we delete our copy.
 share_declined = If you say no to lasting access at { $source }, or it gives none, we fetch your records once and delete our copy after a day.
@@ -108,7 +111,6 @@ share_longest = { $number ->
  }
 share_end = You can stop this at any time in { $app }. We then delete our copy of your records.
 share_password = Next, you’ll sign in there. We never see your password.
-share_next = Next, you’ll sign in at { $source }. Your password stays there. We don’t see it, and { $app } doesn’t either.
 share_agree = Agree and continue to { $source }
 share_other = Choose another place
 
@@ -246,9 +248,15 @@ window_text = Continue on the page that you came from.
 
 ## Time
 
-# How long a page stays open. A time of day fills the gap.
-ends_until = This page stays open until { $time }. Loading it again gives you more time.
+# How long a page stays open after it was loaded. A script knows the time of day, and shows the second text instead.
+ends_for = { $number ->
+    [one] Open for { $number } minute
+   *[other] Open for { $number } minutes
+ }
+ends_until = Open until { $time }
+ends_more = To protect you, the page closes then if you do nothing. Loading it again gives you more time.
 ends_title = Do you need more time?
+# A script fills the gap with a time of day.
 ends_text = To protect you, this page closes at { $time } unless you stay.
 ends_stay = Stay on this page
 
@@ -265,7 +273,7 @@ over_text = Its time ran out, or you finished it or opened it in another window.
 over_again = To start again, go back to the app or website that sent you here.
 over_left = Nothing was shared with { $app } here. You can start again there whenever you like.
 over_shared_title = You’re done here
-over_shared = You’ve shared your records with { $app }. There’s nothing left to do on this page.
+over_shared = You’ve shared your records with { $app }.
 over_back = Go back to { $app }
 over_close = You can close this window.
 other_title = You continued in another window
@@ -291,6 +299,7 @@ untrusted_detail = For its maker:
 nowhere_title = There’s nothing at this address
 nowhere_text = It may be mistyped, or what was here is gone. If an app or website sent you here, go back to it and start again.
 nowhere_start = Go to the start page
+nowhere_help = Get help
 
 ## The error codes, for patients and for developers
 
@@ -320,35 +329,37 @@ error_server_error_developer = The flow could not be begun or finished for inter
 ## The page that opens a shared record. The script of the page fills the gaps.
 
 viewer_title = Shared health record
-viewer_needs = This page needs JavaScript. The record is encrypted, and only your browser has the key: it stands in the link. Allow scripts for this page, or open the link in an application that reads SMART Health Links.
+viewer_needs = This page needs JavaScript. The record is locked, and only your browser has the key: it’s in the link. Allow scripts for this page, or open the link in an app that reads SMART Health Links.
 viewer_passcode = Passcode
-viewer_passcode_about = The person who shared this record has told you the passcode, or will tell you.
+viewer_passcode_about = You get it from the person who shared this record.
 viewer_recipient = Your name or organization
-viewer_recipient_about = Optional. The patient sees who opened the record.
+viewer_recipient_about = Optional. The patient can see who opened the record.
 viewer_open = Open the record
-viewer_contents = Sections of the record
-viewer_footer = Records are decrypted in your browser. The key is part of the link: whoever has the whole link can open the record until it ends.
+viewer_contents = What’s in the record
+viewer_footer = Your browser unlocks the record. The key is part of the link, so anybody who has the whole link can open the record until it ends.
 viewer_ended_title = This link has ended
-viewer_ended = It has expired, or the person who shared the record has withdrawn it. Ask them for a new link.
-viewer_newer_title = This page cannot open the link
-viewer_newer = It is of a newer kind. Open it with an application that reads SMART Health Links.
-viewer_elsewhere_title = This link leads elsewhere
-viewer_elsewhere = It was made by another service. Open it at the address that came with it.
-viewer_unfetched_title = The record could not be fetched
-viewer_offline = The service did not answer. Check your connection, and load this page again.
-viewer_busy_title = Too many requests
-viewer_busy = The service asks for patience. Try again in a minute.
-viewer_failed = The service failed to answer. Try again later.
+viewer_ended = Its time is up, or the person who shared the record took it back. Ask them for a new link.
+viewer_newer_title = We can’t open this link
+viewer_newer = It’s of a newer kind. Open it with an app that reads SMART Health Links.
+viewer_elsewhere_title = This link belongs somewhere else
+viewer_elsewhere = Another service made it. Open it at the address that came with it.
+viewer_unfetched_title = We couldn’t get the record
+viewer_offline = We got no answer. Check your connection, and load this page again.
+viewer_busy_title = Too many people at once
+viewer_busy = Wait a minute, and try again.
+viewer_failed = Something went wrong on our side. Try again in a few minutes.
 viewer_damaged_title = This link is damaged
-viewer_damaged = Part of it is missing or was changed on the way. Copy the whole link, or scan the QR code again.
-viewer_unshown_title = The record could not be shown
-viewer_unshown = This browser could not open it. Try a current version of another browser.
-viewer_tries_over = Too many wrong passcodes were entered. Ask the person who shared the record for a new link.
-viewer_wrong = This is not the passcode. There are { $tries } more tries; after that the link ends for good.
-viewer_wrong_last = This is not the passcode. There is one more try; after that the link ends for good.
+viewer_damaged = A part of it is missing, or it was changed on the way. Copy the whole link, or scan the QR code again.
+viewer_unshown_title = We couldn’t show the record
+viewer_unshown = This browser couldn’t open it. Update the browser, or try another one.
+viewer_tries_over = There were too many wrong passcodes. Ask the person who shared the record for a new link.
+viewer_wrong = { $number ->
+    [one] That isn’t the passcode. You have one more try. After that, the link ends for good.
+   *[other] That isn’t the passcode. You have { $number } more tries. After that, the link ends for good.
+ }
 viewer_opening = Opening the record…
-viewer_protected = This record is protected by a passcode.
-viewer_protected_named = “{ $label }” is protected by a passcode.
+viewer_protected = You need a passcode to open this record.
+viewer_protected_named = You need a passcode to open “{ $label }”.
 viewer_shared_as = Shared as
 viewer_patient = Patient
 viewer_born = Born
@@ -357,22 +368,22 @@ viewer_issued = Issued
 viewer_issued_by = Issued by
 viewer_signature = Signature
 viewer_card = Health card
-viewer_card_codes = Where records have codes, a health card leaves the words out.
+viewer_card_codes = A health card leaves words out to save room. Some records have only a code.
 viewer_download_card = Download health card
 viewer_print = Print or save as PDF
 viewer_download_pdf = Download PDF
 viewer_download_data = Download data (JSON)
-viewer_no_document = This page cannot show the record, which is no document. You can download its data.
+viewer_no_document = We can’t show this record as a page. You can still download its data.
 viewer_section = Section
-viewer_empty = Nothing is said here.
+viewer_empty = There’s nothing in this section.
 viewer_what = What
 viewer_when = When
 viewer_value = Value
 viewer_status = Status
-viewer_unsaid = Not said
-viewer_signed_elsewhere = Not checked: the card is of another issuer
-viewer_signed_unknown = Not good: the issuer has no such key
-viewer_signed_changed = Not good: the card was changed
-viewer_signed_revoked = Good, but the card was revoked
-viewer_signed_good = Good: by the issuer, and not revoked
-viewer_signed_unchecked = Not checked: the keys of the issuer could not be fetched
+viewer_unsaid = No name
+viewer_signed_elsewhere = We couldn’t check it: another service made this card
+viewer_signed_unknown = Don’t trust this card: the issuer doesn’t know its key
+viewer_signed_changed = Don’t trust this card: somebody changed it
+viewer_signed_revoked = The card is real, but the issuer took it back
+viewer_signed_good = The card is real: it’s from the issuer and still good
+viewer_signed_unchecked = We couldn’t check it: the issuer’s keys didn’t load

@@ -8,7 +8,7 @@ import { mkdir } from 'node:fs/promises';
 import { chromium } from 'playwright-core';
 import { startDemo } from './demo.mjs';
 import { CHROMIUM, looker, SIZES } from './look.mjs';
-import { connectSource, press, recordsCome } from './sample.mjs';
+import { chooseWay, connectSource, press, recordsCome } from './sample.mjs';
 
 const [program, shots] = process.argv.slice(2);
 const PATIENCE = 60_000;
@@ -102,7 +102,7 @@ try {
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   await page.goto(`${demo.sandbox}/app`);
-  await page.check('input[name=way][value=search]');
+  await chooseWay(page, 'search');
   await page.click('button');
   await connect(page, 'Lakeshore Health Plan');
   await press(page, 'Add another source');

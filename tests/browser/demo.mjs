@@ -39,6 +39,11 @@ export async function startDemo(program, more = []) {
     base,
     sandbox,
     said: () => said,
+    // The organization and the login that the demo's text names.
+    suggested() {
+      const [, organization, user] = said.match(/Choose (.+), and log in as (\w+) with/);
+      return { organization, user };
+    },
     // A login of the sandbox's start page, by the person's number from 1 on.
     async login(number) {
       const page = await (await fetch(`${sandbox}/`)).text();

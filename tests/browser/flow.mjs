@@ -3,18 +3,33 @@
 // Each flow runs once at the size of a phone and once at that of a desktop. axe-core checks each page on the way for
 // obstacles for people who cannot see or use no mouse.
 import assert from 'node:assert/strict';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { startDemo } from './demo.mjs';
 import { CHROMIUM, looker, SIZES } from './look.mjs';
+import { chooseWay } from './sample.mjs';
 
 const [program, shots] = process.argv.slice(2);
 const PATIENCE = 20_000;
 
 const demo = await startDemo(program);
-// Another demo. Its lake has test records only of the person that the running test connects.
-const alone = await startDemo(program);
+// Another demo. Its lake has test records only of the person that the running test connects. Its operator has a brand,
+// and its application a whole profile.
+const folder = await mkdtemp(join(tmpdir(), 'tabularium-brand-'));
+const logo = join(folder, 'logo.svg');
+await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1" fill="#4636c4"/></svg>');
+await writeFile(join(folder, 'branding.toml'), `name = 'Oak Health Exchange'
+logo = 'logo.svg'
+color = '#ffcc00'
+privacy = 'https://oak.example/privacy'
+help = 'https://oak.example/help'
+contact = 'mailto:help@oak.example'
+`);
+const alone = await startDemo(program, ['--branding', folder]);
+await alone.run(['app', 'set', 'sample', '--logo', logo, '--privacy', 'https://app.example/privacy', '--terms', 'https://app.example/terms',
+  '--purpose', 'We keep your medicine list up to date and remind you of your next visit.']);
 const browser = await chromium.launch(CHROMIUM);
 
 let size = 'phone';
@@ -34,7 +49,7 @@ async function begin(context, way = 'one', at = demo) {
     if (message.text().includes('Content Security Policy')) throw new Error(message.text());
   });
   await page.goto(`${at.sandbox}/app`);
-  await page.check(`input[name=way][value=${way}]`);
+  await chooseWay(page, way);
   await page.click('button');
   return page;
 }
@@ -166,9 +181,12 @@ async function wander(page, hand) {
   await share();
 }
 
-// Checks that a phone shows the review without scrolling.
+// Checks that a phone shows the review without scrolling, to the last word of what becomes of the records.
 async function fits(page) {
   if (size !== 'phone') return;
+  const promise = await page.locator('main .promise').boundingBox();
+  const button = await page.locator('form.reach').boundingBox();
+  assert.ok(promise.y + promise.height <= button.y, `the promise ends at ${promise.y + promise.height}, the button begins at ${button.y}`);
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
   assert.ok(height <= page.viewportSize().height, `the review is ${height} pixels high`);
 }
@@ -252,7 +270,7 @@ const tests = {
     await page.fill('#user', 'nobody1');
     await page.fill('#password', 'wrong');
     await press(page, 'Sign in');
-    await page.getByText('do not go together').waitFor();
+    await page.getByText('The user name or the password is wrong').waitFor();
     await signIn(page, await demo.login(1));
     await ends(page, '/app/records');
     await page.goto(`${demo.sandbox}/app/developer`);
@@ -260,17 +278,22 @@ const tests = {
     await page.getByText('access_token').first().waitFor();
     await page.goto(`${demo.base}/connect`);
     await heading(page, 'You’re done here');
+    await page.locator('.notice.good .tick').waitFor();
     await look(page, 'shared-over');
   },
 
   async 'the review fits a phone for each kind of source, in each language'() {
-    for (const locale of ['en', 'es']) {
-      for (const name of ['Cedarway Mutual', 'Lakeshore Health Plan', 'Fernwood Family Practice']) {
-        const page = await begin(await context({ locale }));
-        await pick(page, name);
-        await page.locator('form.reach').waitFor();
-        await fits(page);
-        await page.context().close();
+    for (const at of [demo, alone]) {
+      for (const locale of ['en', 'es']) {
+        for (const name of ['Cedarway Mutual', 'Lakeshore Health Plan', 'Fernwood Family Practice']) {
+          const page = await begin(await context({ locale }), 'one', at);
+          await pick(page, name);
+          await page.locator('form.reach').waitFor();
+          if (at === alone) assert.equal(await page.locator('header .links a').count(), 2);
+          await fits(page);
+          if (at === alone && name.startsWith('Fernwood')) await look(page, `whole-profile-${locale}`);
+          await page.context().close();
+        }
       }
     }
   },
@@ -338,8 +361,8 @@ const tests = {
     assert.notEqual(outlined, 'none');
     await page.keyboard.type('hilltop');
     await page.getByText('1 place', { exact: true }).waitFor();
-    // The focus passes the button and the help link for missing organizations.
-    for (const next of ['Search', 'Can’t find yours?', 'Hilltop Cooperative']) {
+    // The list is short, so no link leads to the help below it.
+    for (const next of ['Search', 'Hilltop Cooperative']) {
       await page.keyboard.press('Tab');
       const focused = await page.evaluate(() => document.activeElement.textContent);
       assert.ok(focused.startsWith(next), focused);
@@ -516,6 +539,13 @@ const tests = {
     await look(page, 'details-wrong');
     await page.getByLabel('First name').fill('No');
     await page.getByLabel('Last name').fill('Body');
+    // A date that is not accepted comes back in its three fields.
+    await page.getByLabel('Month').fill('31 Dec 2090');
+    await press(page, 'Search');
+    await page.getByText('can’t be in the future').first().waitFor();
+    assert.deepEqual(await page.locator('.birth input').evaluateAll((all) => all.map((one) => one.value)), ['12', '31', '2090']);
+    await page.getByLabel('Day').fill('');
+    await page.getByLabel('Year').fill('');
     await page.getByLabel('Month').fill('1980-12-31');
     await press(page, 'Search');
     await heading(page, 'We found no records for you');
@@ -587,8 +617,9 @@ const tests = {
     await heading(page, 'Where are your records?');
     await page.getByLabel('Name of your plan or provider').pressSequentially('nobodys');
     await page.getByText('We found nothing for', { exact: false }).waitFor();
-    await page.getByRole('link', { name: 'Can’t find yours?' }).click();
+    // The help is in view, and is there once.
     await page.getByRole('heading', { level: 2, name: 'Can’t find yours?' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Can’t find yours?' }).count(), 0);
     await look(page, 'choose-nothing');
   },
 
@@ -922,6 +953,7 @@ try {
   await browser.close();
   await demo.stop();
   await alone.stop();
+  await rm(folder, { recursive: true, force: true });
 }
 if (failed) {
   console.log(`${failed} failed\n${demo.said()}\n${alone.said()}`);

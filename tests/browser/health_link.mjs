@@ -130,7 +130,7 @@ async function card() {
     const { page, close } = await opened(link.viewerUrl);
     await heading(page, 'Health card');
     await page.getByText('For the school', { exact: true }).waitFor();
-    for (const text of ['Anna Example', 'Good: by the issuer, and not revoked', 'Asthma', '91936005 (snomed.info/sct)', '5.4 %', '<script>window.ran = true</script>']) {
+    for (const text of ['Anna Example', 'The card is real: it’s from the issuer and still good', 'Asthma', '91936005 (snomed.info/sct)', '5.4 %', '<script>window.ran = true</script>']) {
       await page.getByText(text).first().waitFor();
     }
     assert.equal(await page.evaluate(() => window.ran), undefined);
@@ -147,7 +147,7 @@ async function card() {
       const other = signature.startsWith('A') ? 'B' : 'A';
       return (await read([head, body, other + signature.slice(1)].join('.'))).verdict;
     }, file.verifiableCredential[0]);
-    assert.equal(changed, 'Not good: the card was changed');
+    assert.equal(changed, 'Don’t trust this card: somebody changed it');
     await close();
   }
 }
@@ -161,7 +161,7 @@ async function locked() {
   await page.getByLabel('Passcode').fill('1111');
   await page.getByLabel('Your name or organization').fill('St. Walk Clinic');
   await page.getByRole('button', { name: 'Open the record' }).click();
-  await page.getByText('There are 9 more tries').waitFor();
+  await page.getByText('You have 9 more tries').waitFor();
   await look(page, 'wrong-passcode');
   await page.getByLabel('Passcode').fill('2468');
   await page.keyboard.press('Enter');
@@ -177,10 +177,10 @@ async function guessed() {
   for (let left = 9; left >= 0; left -= 1) {
     await page.getByLabel('Passcode').fill('0000');
     await page.getByRole('button', { name: 'Open the record' }).click();
-    if (left > 0) await page.getByText(left === 1 ? 'is one more try' : `are ${left} more tries`).waitFor();
+    if (left > 0) await page.getByText(left === 1 ? 'You have one more try.' : `You have ${left} more tries.`).waitFor();
   }
   await heading(page, 'This link has ended');
-  await page.getByText('Too many wrong passcodes').waitFor();
+  await page.getByText('too many wrong passcodes').waitFor();
   await close();
 }
 
@@ -196,8 +196,8 @@ async function faulty() {
     [link.viewerUrl.slice(0, -9), 'This link is damaged'],
     [payload({ key: 'A'.repeat(43) }), 'This link is damaged'],
     [payload({ exp: 1 }), 'This link has ended'],
-    [payload({ url: 'https://elsewhere.example/m' }), 'This link leads elsewhere'],
-    [payload({ v: 2 }), 'This page cannot open the link'],
+    [payload({ url: 'https://elsewhere.example/m' }), 'This link belongs somewhere else'],
+    [payload({ v: 2 }), 'We can’t open this link'],
   ]) {
     const { page, close } = await opened(address);
     await heading(page, title);

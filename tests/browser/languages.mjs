@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { startDemo } from './demo.mjs';
 import { CHROMIUM, looker, SIZES } from './look.mjs';
-import { recordsCome } from './sample.mjs';
+import { chooseWay, recordsCome } from './sample.mjs';
 
 const [program, english, shots] = process.argv.slice(2);
 
@@ -81,7 +81,7 @@ async function signIn(page, user, decision) {
 
 async function begin(page, way) {
   await page.goto(`${demo.sandbox}/app`);
-  await page.check(`input[name=way][value=${way}]`);
+  await chooseWay(page, way);
   await page.click('button');
 }
 

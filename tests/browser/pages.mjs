@@ -7,7 +7,7 @@ import { mkdir } from 'node:fs/promises';
 import { chromium } from 'playwright-core';
 import { startDemo } from './demo.mjs';
 import { CHROMIUM, looker, SIZES } from './look.mjs';
-import { press } from './sample.mjs';
+import { chooseWay, press } from './sample.mjs';
 
 const [program, shots] = process.argv.slice(2);
 const PATIENCE = 20_000;
@@ -40,7 +40,15 @@ async function visit(options) {
   await see('docs-open');
   await see('docs-nothing', `${demo.base}/docs?q=nothing-has-these-words`);
   await see('sandbox', `${demo.sandbox}/`);
+  // The logins come first, in reach of the first screen of a phone.
+  assert.ok((await page.getByRole('heading', { name: 'Logins' }).boundingBox()).y < 844);
+  await page.locator('#organizations > summary').click();
+  await see('sandbox-open');
+  await see('nowhere', `${demo.sandbox}/nowhere`);
+  await page.getByRole('heading', { level: 1, name: 'There is no such page' }).waitFor();
   await see('app', `${demo.sandbox}/app`);
+  await see('privacy', `${demo.sandbox}/app/privacy`);
+  await see('terms', `${demo.sandbox}/app/terms`);
   await see('link', `${demo.sandbox}/app/link`);
   await see('failed', `${demo.sandbox}/app/callback?code=x&state=y`);
   await see('code', `${demo.sandbox}/app/code?code=x`);
@@ -85,7 +93,8 @@ async function visit(options) {
 
   // Who somebody is, at the identity provider.
   await page.goto(`${demo.sandbox}/app`);
-  await page.check('input[name=way][value=ial2]');
+  await chooseWay(page, 'ial2');
+  await see('app-options');
   await press(page, 'Connect');
   await press(page, 'Verify with Truename Identity');
   await page.fill('#user', user);

@@ -1,5 +1,7 @@
 // How a person reads their whole record and takes it along: node record.mjs PROGRAM [FOLDER FOR SCREENSHOTS]
 //
+// The path of the demo's text leads to lab values with charts and to medicines of now.
+//
 // A source is connected in the sample application. Its overview leads to the summary, to the PDF, to all resources, to
 // a health card and to links that others open, at the sizes of a phone and a desktop; revoking ends them all.
 import assert from 'node:assert/strict';
@@ -90,8 +92,33 @@ async function share(page, { label, choice, passcode, shown }) {
   await stranger.close();
 }
 
+// Goes the way that the demo's text and docs/first-contact.md describe.
+async function asDocumented() {
+  const { organization, user } = demo.suggested();
+  const context = await browser.newContext(SIZES.desktop);
+  context.setDefaultTimeout(PATIENCE);
+  const page = await context.newPage();
+  await page.goto(`${demo.sandbox}/app`);
+  await press(page, 'Connect');
+  await connectSource(page, organization, user);
+  await recordsCome(page);
+  await page.locator('.counts').getByText('Medicines now').waitFor();
+  const now = Number(await page.locator('.counts a[href="/app/medicines"] strong').textContent());
+  assert.ok(now > 0, `${now} medicines are taken now`);
+  assert.equal(await page.locator('header .who').textContent(), await page.locator('#stage').textContent().then((text) => text.split(',')[0]));
+  await page.getByRole('navigation').getByRole('link', { name: 'Medicines' }).click();
+  assert.equal(await page.locator('#medicines .current').count(), now);
+  await page.getByRole('navigation').getByRole('link', { name: 'Results' }).click();
+  assert.ok(await page.locator('svg.chart').count() > 3, 'lab values have charts');
+  // Titles are short, and each chart tells its days and values.
+  assert.ok((await page.locator('#series h2').allTextContents()).includes('Glucose'));
+  assert.match(await page.locator('#series figcaption').first().textContent(), /^\d+ \w+ \d{4} \d+ \w+ \d{4} Between [\d.]+ and [\d.]+$/);
+  await context.close();
+}
+
 let failure;
 try {
+  await asDocumented();
   const context = await browser.newContext({ ...SIZES.desktop, acceptDownloads: true });
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
@@ -161,7 +188,7 @@ try {
       await viewer.getByRole('button', { name: 'Open the record' }).click();
       await viewer.getByRole('heading', { level: 1, name: 'Health card' }).waitFor();
       await viewer.getByText('For the school', { exact: true }).waitFor();
-      await viewer.getByText('Good: by the issuer, and not revoked').waitFor();
+      await viewer.getByText('The card is real: it’s from the issuer and still good').waitFor();
       await viewer.getByRole('heading', { level: 2, name: /^Immunization \(/ }).waitFor();
     },
   });

@@ -4,6 +4,12 @@ export async function press(page, name) {
   await page.getByRole('button', { name }).click();
 }
 
+// Chooses in the start page's options how records are connected: `one`, `search` or `ial2`.
+export async function chooseWay(page, way) {
+  await page.locator('#options > summary').click();
+  await page.check(`input[name=way][value=${way}]`);
+}
+
 // Goes from the list of organizations to the source's page that confirms the sharing.
 export async function connectSource(page, name, user) {
   await press(page, new RegExp(`^${name}`));

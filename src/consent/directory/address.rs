@@ -82,7 +82,7 @@ fn written_out(url: &Url, text: &str) -> bool {
 }
 
 /// Whether the host is the machine on which the browser runs.
-fn is_loopback(url: &Url) -> bool {
+pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),

@@ -9,6 +9,8 @@ use url::Url;
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::store::Store;
+use super::address::is_loopback;
+use crate::lake::Mode;
 
 /// The maximum length of a purpose or place, in characters.
 const LONGEST: usize = 200;
@@ -138,6 +140,8 @@ impl Profiles<'_> {
         actor: Actor,
     ) -> Result<(), Error> {
         let purpose = change.purpose.map(|text| line("the purpose", text)).transpose()?;
+        let is_in_test = self.is_in_test(application)?;
+        let link = |what: &str, text| link(what, text, is_in_test);
         let privacy = change
             .privacy
             .map(|text| link("the privacy policy", text))
@@ -161,6 +165,16 @@ impl Profiles<'_> {
                 ..About::default()
             };
             note(transaction, now, actor, "application.profile-set", about, "")
+        })
+    }
+
+    /// Whether an application has keys of test mode only.
+    fn is_in_test(&self, application: &str) -> Result<bool, Error> {
+        let sql = "SELECT NOT EXISTS (SELECT 1 FROM client WHERE application = ?1 AND mode <> ?2)";
+        self.store.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement.query_row(params![application, Mode::Test.schema()], |row| row.get(0));
+            Ok(found?)
         })
     }
 
@@ -278,14 +292,20 @@ fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     Err(Error::Invalid { what, problem })
 }
 
-/// Checks an `https` address, which patients may follow, and returns it trimmed. `None` if it is empty.
-fn link<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
+/// Checks an `https` address, which patients may follow, and returns it trimmed. `None` if it is empty. An application
+/// that is only in test mode may run on the browser's machine, so it may have `http` addresses there.
+fn link<'t>(what: &str, text: &'t str, is_in_test: bool) -> Result<Option<&'t str>, Error> {
     let address = text.trim();
     if address.is_empty() {
         return Ok(None);
     }
     let fine = Url::parse(address).is_ok_and(|url| {
-        url.scheme() == "https" && url.has_host() && url.username().is_empty() && url.password().is_none()
+        let is_safe = match url.scheme() {
+            "https" => url.has_host(),
+            "http" => is_in_test && is_loopback(&url),
+            _ => false,
+        };
+        is_safe && url.username().is_empty() && url.password().is_none()
     });
     if fine && address.len() <= 2_000 {
         Ok(Some(address))
@@ -294,5 +314,31 @@ fn link<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
             what: format!("{what} {address:?}"),
             problem: "is no https address",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_for_tests_on_the_same_machine() {
+        let is_fine = |address: &str, is_in_test| link("the terms", address, is_in_test).is_ok();
+        for (address, live, test) in [
+            ("https://app.example/terms", true, true),
+            ("http://127.0.0.1:8081/app/terms", false, true),
+            ("http://localhost/terms", false, true),
+            ("http://app.example/terms", false, false),
+            ("http://127.0.0.1.example/terms", false, false),
+            ("http://me@127.0.0.1/terms", false, false),
+            ("javascript:alert(1)", false, false),
+        ] {
+            assert_eq!(
+                (is_fine(address, false), is_fine(address, true)),
+                (live, test),
+                "{address}"
+            );
+        }
+        assert_eq!(link("the terms", " ", false).unwrap(), None);
     }
 }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Path, RawQuery, State};
-use axum::http::HeaderMap;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
+use axum::http::{HeaderMap, Method, Uri};
 use axum::response::{IntoResponse, Response};
 
+use crate::consent::PASSCODE_ATTEMPTS;
 use crate::http::connect::language::{self, Texts};
+use crate::http::connect::nowhere;
 use crate::http::error::Error;
 use crate::http::service::Service;
 
@@ -44,7 +46,8 @@ pub(super) async fn page(
     let page = Page {
         t,
         languages: service.pages.languages.all(),
-        texts: serde_json::to_string(&t.of_script("viewer_")).map_err(Error::internal)?,
+        texts: serde_json::to_string(&t.of_script("viewer_", 1..=PASSCODE_ATTEMPTS as usize))
+            .map_err(Error::internal)?,
     };
     let text = page.render().map_err(Error::internal)?;
     let headers = [
@@ -57,8 +60,15 @@ pub(super) async fn page(
     Ok((headers, text).into_response())
 }
 
-/// Returns a style sheet or a script of the page.
-pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Error> {
+/// Returns a style sheet or a script of the page. For another name, a browser gets a page, because patients may open a
+/// damaged link.
+pub(super) async fn asset(
+    State(service): State<Arc<Service>>,
+    Path(name): Path<String>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
     let (media, body) = match name.as_str() {
         "viewer.css" => (
             "text/css; charset=utf-8",
@@ -84,7 +94,7 @@ pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Error> {
             "text/javascript; charset=utf-8",
             include_str!("../../../templates/health-link/narrative.js"),
         ),
-        _ => return Err(Error::NoFile),
+        _ => return nowhere::page(&service, &method, &uri, &headers).ok_or(Error::NoFile),
     };
     let headers = [
         (CONTENT_TYPE, media),

@@ -18,6 +18,8 @@ use crate::http::routes::{Document, Operation, Route, resolved, schema};
 use crate::http::service::Service;
 
 const HTML: &str = "text/html";
+/// The name of a service without a brand.
+const NAME: &str = "Tabularium";
 /// The methods in the order of the page. HEAD is left out, because it is GET without a body.
 const METHODS: [&str; 3] = ["get", "post", "delete"];
 
@@ -25,6 +27,10 @@ const METHODS: [&str; 3] = ["get", "post", "delete"];
 #[template(path = "home/index.html")]
 struct Home<'a> {
     style: &'static str,
+    /// The name of the service: the operator's, or its own.
+    name: &'a str,
+    /// The URL where patients get help from the operator.
+    help: Option<&'a str>,
     version: &'static str,
     base_url: &'a str,
 }
@@ -36,6 +42,7 @@ struct Docs<'a> {
     script: &'static str,
     /// The user's search text.
     query: &'a str,
+    /// The name of the service: the operator's, or its own.
     title: &'a str,
     version: &'a str,
     base_url: &'a str,
@@ -113,6 +120,8 @@ pub(in crate::http) fn routes() -> Vec<Route> {
 async fn home(State(service): State<Arc<Service>>) -> Result<Response, Error> {
     page(&Home {
         style: STYLE,
+        name: service.pages.branding.name_or(NAME),
+        help: service.pages.branding.support(),
         version: env!("CARGO_PKG_VERSION"),
         base_url: &service.base_url,
     })
@@ -124,11 +133,13 @@ async fn docs(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
     let query = parameter(query.as_deref(), "q").unwrap_or_default();
-    page(&Docs::of(document.value(&service.base_url), query.trim()))
+    let document = document.value(&service.base_url);
+    let name = service.pages.branding.name_or(text(&document["info"]["title"]));
+    page(&Docs::of(document, query.trim(), name))
 }
 
 impl<'a> Docs<'a> {
-    fn of(document: &'a Value, query: &'a str) -> Docs<'a> {
+    fn of(document: &'a Value, query: &'a str, title: &'a str) -> Docs<'a> {
         let sought = query.to_lowercase();
         let sought: Vec<&str> = sought.split_whitespace().collect();
         let families = document["tags"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -137,7 +148,7 @@ impl<'a> Docs<'a> {
             style: STYLE,
             script: SCRIPT,
             query,
-            title: text(&document["info"]["title"]),
+            title,
             version: text(&document["info"]["version"]),
             base_url: text(&document["servers"][0]["url"]),
             families: families

@@ -53,6 +53,8 @@
     const input = find.elements.q;
     const results = document.getElementById('results');
     const found = document.getElementById('found');
+    // The link to the help below the list. A short list leaves the help in view.
+    const lost = document.getElementById('to-lost');
     const options = () => [...results.querySelectorAll('.organization')];
     let active = null;
     const mark = (option) => {
@@ -144,6 +146,7 @@
         if (under_way !== mine) return done(said);
         const told = page.querySelector('[data-found]');
         results.replaceChildren(...page.body.childNodes);
+        lost.hidden = options().length < Number(lost.dataset.from);
         if (document.activeElement === input) dress();
         done(told ? told.dataset.found : '');
       } catch {
@@ -163,13 +166,13 @@
   if (staying) {
     const WARNED = 120_000;
     const form = staying.querySelector('form');
-    const { seconds, at } = staying.dataset;
-    const texts = [...document.querySelectorAll('[data-until]')].map((one) => [one, one.textContent]);
+    const { seconds } = staying.dataset;
+    const texts = document.querySelectorAll('[data-until]');
     let until = 0;
     const begin = () => {
       until = Date.now() + seconds * 1000;
       const here = new Date(until).toLocaleTimeString(document.documentElement.lang, { hour: 'numeric', minute: '2-digit' });
-      for (const [one, text] of texts) one.textContent = text.replace(at, here);
+      for (const one of texts) one.textContent = one.dataset.until.replace('{time}', () => here);
     };
     let timer = 0;
     const look = () => {

@@ -80,6 +80,31 @@ fn a_date_that_nobody_was_born_on_is_named_and_kept() {
     }
 }
 
+/// A date that was pasted into a field stood there cut off, beside two empty fields.
+#[test]
+fn a_refused_date_that_was_pasted_is_shown_in_its_three_fields() {
+    let world = World::new();
+    for (pasted, said, parts) in [
+        ("31 Dec 2090", "can’t be in the future", ["31", "12", "2090"]),
+        ("1/2/1850", "Check the year of your date of birth", ["2", "1", "1850"]),
+    ] {
+        let mut browser = world.enter(&[SEARCH]);
+        browser.send("details", &[]);
+        let fields = [
+            ("given", "A"),
+            ("family", "B"),
+            ("birth_day", ""),
+            ("birth_month", pasted),
+            ("birth_year", ""),
+        ];
+        let page = browser.press("search", &fields);
+        assert_eq!(page.status, 422);
+        assert!(page.text.contains(said), "{}", page.text);
+        let shown = ["birth_day", "birth_month", "birth_year"].map(|name| page.values(name).remove(0));
+        assert_eq!(shown, parts);
+    }
+}
+
 #[test]
 fn the_fields_stand_in_the_order_of_the_language() {
     let world = World::new();

@@ -42,9 +42,12 @@ fn the_application_says_who_it_is_before_anything_else() {
     assert!(at("We keep your &#60;list&#62; up to date.") < at("<h1>"));
     for link in ["https://app.example/privacy", "https://app.example/terms"] {
         at(&format!(
-            r#"<a href="{link}" target="_blank" rel="noopener noreferrer">"#
+            r#"<a href="{link}" target="_blank" rel="noopener noreferrer""#
         ));
     }
+    // The visible text is short, so that both links fit one line. The name of the link says whose privacy policy it is.
+    at("aria-label=\"Privacy: how Well");
+    at(">Privacy</a>");
     // The service's own name is small and comes last.
     assert!(at(r#"<p class="brand">"#) > at("</main>"));
     let address = browser.page.behind(r#"<img src="/connect/logo/application/"#);
@@ -60,10 +63,29 @@ fn the_application_says_who_it_is_before_anything_else() {
         world.server.folder(),
         &["app", "set", "app", "--purpose", "", "--no-logo"],
     );
+    // Without a logo, a tile has the first letter.
     let page = world.enter(&[]).page;
+    assert!(
+        page.text.contains(r#"data-letter="W" aria-hidden="true""#),
+        "{}",
+        page.text
+    );
     assert!(!page.text.contains("We keep your"), "{}", page.text);
     assert!(!page.text.contains("/connect/logo/application"), "{}", page.text);
     assert!(page.text.contains("https://app.example/terms"), "{}", page.text);
+}
+
+/// A long purpose must not push the button of the review out of view.
+#[test]
+fn a_long_purpose_is_cut_until_it_is_opened() {
+    let world = World::new();
+    let long = "We keep your list of medicines up to date. ".repeat(4);
+    for (purpose, folds) in [("We keep your list up to date.", false), (long.trim(), true)] {
+        done(world.server.folder(), &["app", "set", "app", "--purpose", purpose]);
+        let page = world.enter(&[]).page.text;
+        assert!(page.contains(purpose), "{page}");
+        assert_eq!(page.contains(r#"<details class="purpose">"#), folds, "{page}");
+    }
 }
 
 #[test]
@@ -87,6 +109,17 @@ fn an_organization_shows_what_and_where_it_is() {
         "{}",
         browser.page.text
     );
+    // Organizations without a logo have a tile, here and on the review.
+    assert!(
+        browser.page.text.contains(r#"data-letter="C""#),
+        "{}",
+        browser.page.text
+    );
+    assert!(
+        !browser.page.text.contains(r#"data-letter="L""#),
+        "{}",
+        browser.page.text
+    );
     browser.send("choose", &[("endpoint", "lakeshore")]);
     assert!(
         browser.page.text.contains("Health plan · Duluth, Minnesota"),
@@ -98,6 +131,8 @@ fn an_organization_shows_what_and_where_it_is() {
         "{}",
         browser.page.text
     );
+    let review = world.enter(&[("svc_endpoint_id", "cedarway")]).page.text;
+    assert!(review.contains(r#"data-letter="C""#), "{review}");
 }
 
 #[test]

@@ -16,6 +16,15 @@ fn who_has_shared_and_goes_back_is_told_so_and_led_to_the_application() {
         "{}",
         page.text
     );
+    // The page has a tick, and says what comes next.
+    for part in [
+        r#"<div class="notice good" role="status">"#,
+        r#"<svg class="tick""#,
+        "You’ve shared your records with Well",
+        "gets them in the next few minutes",
+    ] {
+        assert!(page.text.contains(part), "{part}: {}", page.text);
+    }
     // The page has no form.
     assert!(!page.text.contains("<form"), "{}", page.text);
 }
@@ -42,6 +51,7 @@ fn who_has_shared_nothing_can_begin_again_at_the_application() {
             page.text
         );
         assert!(page.text.contains(r#"href="https://app.example/""#), "{}", page.text);
+        assert!(!page.text.contains("class=\"tick\""), "{}", page.text);
     }
 }
 

@@ -98,3 +98,34 @@ fn the_icon_is_the_operators_logo_or_the_mark() {
     let page = world.server.send("GET", "/elsewhere", &[BROWSER], "");
     assert!(page.text.contains("· Oak</title>"), "{}", page.text);
 }
+
+/// The start page is for developers. An operator's help is what a patient needs.
+#[test]
+fn patients_are_led_to_the_operators_help() {
+    for (options, address) in [
+        ("contact = 'mailto:help@oak.example'", "mailto:help@oak.example"),
+        (
+            "contact = 'mailto:help@oak.example'\nhelp = 'https://oak.example/help'",
+            "https://oak.example/help",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("branding.toml"), format!("name = 'Oak'\n{options}")).unwrap();
+        let pages = Pages {
+            branding: Branding::from_folder(folder.path()).unwrap(),
+            ..Pages::default()
+        };
+        let world = World::showing(pages);
+        let page = world.server.send("GET", "/elsewhere", &[BROWSER], "");
+        let link = format!(r#"<a class="button" href="{address}">Get help</a>"#);
+        assert!(page.text.contains(&link), "{}", page.text);
+        // The pages for developers have the operator's name, too.
+        for (path, title) in [("/", "<title>Oak</title>"), ("/docs", "<title>Oak: API</title>")] {
+            let page = world.server.send("GET", path, &[BROWSER], "");
+            assert!(page.text.contains(title), "{path}: {}", page.text);
+        }
+        let start = world.server.send("GET", "/", &[BROWSER], "");
+        assert!(start.text.contains(&format!(r#"href="{address}""#)), "{}", start.text);
+        assert!(!start.text.contains("Tabularium"), "{}", start.text);
+    }
+}

@@ -8,14 +8,15 @@ use super::super::world::World;
 fn pages_say_when_they_close_and_ask_before() {
     let world = World::new();
     let browser = world.enter(&[]);
-    let ends = chrono::DateTime::from_timestamp(world.store().clock().now() + IDLE_SECONDS, 0).unwrap();
-    let at = ends.format("%H:%M UTC").to_string();
     let text = &browser.page.text;
-    assert!(text.contains(&format!("This page stays open until {at}.")), "{text}");
-    assert!(
-        text.contains(&format!(r#"data-seconds="{IDLE_SECONDS}" data-at="{at}""#)),
-        "{text}"
-    );
+    // Without scripts the page says for how long it is open. A script knows the time of day in the reader's time zone.
+    assert!(text.contains(">Open for 30 minutes</span>"), "{text}");
+    assert!(text.contains(r#"data-until="Open until {time}""#), "{text}");
+    assert!(text.contains("Loading it again gives you more time."), "{text}");
+    assert!(!text.contains("UTC"), "{text}");
+    assert!(text.contains(&format!(r#"data-seconds="{IDLE_SECONDS}""#)), "{text}");
+    let spanish = world.enter(&[("ui_locales", "es")]).page.text;
+    assert!(spanish.contains(">Abierta 30 minutos</span>"), "{spanish}");
     assert!(
         text.contains(r#"<dialog id="staying" role="alertdialog" aria-labelledby="staying-title""#),
         "{text}"
@@ -25,7 +26,7 @@ fn pages_say_when_they_close_and_ask_before() {
     for address in ["/errors", "/connect/callback/x"] {
         let page = stranger.go(address);
         assert!(
-            !page.text.contains("stays open until") && !page.text.contains("<dialog"),
+            !page.text.contains("Open for") && !page.text.contains("<dialog"),
             "{}",
             page.text
         );

@@ -1,6 +1,7 @@
 //! Finding an organization on its page and while typing its name.
 
 use tabularium::consent::{Actor, AuthorizationType, EndpointStatus, NewEndpoint, Organization};
+use tabularium::http::{Branding, Pages};
 use tabularium::lake::Mode;
 
 use super::super::world::World;
@@ -93,8 +94,9 @@ fn where_nothing_is_found_the_page_leads_on() {
     let mut browser = world.enter(&[]);
     let page = browser.go("/connect/find?q=nobodys");
     assert!(page.text.contains("We found nothing for “nobodys”"), "{}", page.text);
+    // The help is in view, so no link leads to it.
     assert!(
-        page.text.contains(r##"<a href="#lost">Can’t find yours?</a>"##),
+        page.text.contains(r#"id="to-lost" data-from="6" hidden>"#),
         "{}",
         page.text
     );
@@ -105,6 +107,17 @@ fn where_nothing_is_found_the_page_leads_on() {
         page.text
     );
     assert!(!page.text.contains("/connect/details"), "{}", page.text);
+    for number in 1..=6 {
+        let id = format!("oak{number}");
+        list(&world, &id, "Oak Clinic", "PROVIDER", "Salem, OR");
+    }
+    let page = browser.go("/connect/find?q=oak");
+    assert!(
+        page.text
+            .contains(r##"id="to-lost" data-from="6"><a href="#lost">Can’t find yours?</a>"##),
+        "{}",
+        page.text
+    );
     // A patient who can be found by their details is led there.
     let mut browser = world.enter(&[("svc_search_mode", "true")]);
     assert!(
@@ -114,6 +127,20 @@ fn where_nothing_is_found_the_page_leads_on() {
     );
     browser.send("details", &[]);
     assert_eq!(browser.page.heading(), "Find your records by your details");
+}
+
+#[test]
+fn an_operator_is_told_which_place_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = "name = 'Oak'\ncontact = 'mailto:help@oak.example'";
+    std::fs::write(folder.path().join("branding.toml"), file).unwrap();
+    let pages = Pages {
+        branding: Branding::from_folder(folder.path()).unwrap(),
+        ..Pages::default()
+    };
+    let page = World::showing(pages).enter(&[]).page.text;
+    let link = r#"<a href="mailto:help@oak.example">Tell us which one you miss</a>"#;
+    assert!(page.contains(link), "{page}");
 }
 
 #[test]

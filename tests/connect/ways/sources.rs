@@ -19,6 +19,10 @@ fn a_source_that_is_removed_is_given_back_and_not_shared() {
         }
     }
     assert_eq!(browser.page.current(), Some("Share"));
+    // Sources are connected, so the footer no longer speaks of a condition.
+    let text = &browser.page.text;
+    assert!(text.contains("gets what you share. We keep a copy."), "{text}");
+    assert!(!text.contains("If you agree"), "{text}");
     assert!(
         browser
             .page
@@ -98,6 +102,22 @@ fn a_source_that_failed_is_tried_again_from_where_it_is_listed() {
 }
 
 #[test]
+fn a_search_that_finds_nothing_is_still_the_first_step() {
+    let world = World::new();
+    let mut browser = world.enter(&[SEARCH]);
+    browser.send("details", &[]);
+    let fields = [("given", "No"), ("family", "Body"), ("birth_date", "1980-01-02")];
+    browser.send("search", &fields);
+    assert_eq!(browser.page.heading(), "We found no records for you");
+    assert_eq!(browser.page.current(), Some("Find"));
+    assert!(
+        !browser.page.text.contains(r#"<li class="done">"#),
+        "{}",
+        browser.page.text
+    );
+}
+
+#[test]
 fn details_of_the_review_are_behind_disclosures_and_the_button_stays_in_reach() {
     let world = World::new();
     let browser = world.enter(&[("svc_endpoint_id", "lakeshore")]);
@@ -115,5 +135,10 @@ fn details_of_the_review_are_behind_disclosures_and_the_button_stays_in_reach() 
         assert!(shown.contains(text), "{text}: {shown}");
     }
     assert!(!shown.contains("for 90 days"), "{shown}");
+    // What becomes of the records stands above the button, and nothing is said twice.
+    let at = |part: &str| page.find(part).unwrap_or_else(|| panic!("no {part}: {page}"));
+    assert!(at("If you agree, only Well") < at(r#"<form class="reach""#));
+    assert_eq!(page.matches("If you agree").count(), 1, "{page}");
+    assert_eq!(page.matches("you’ll sign in").count(), 1, "{page}");
     assert_eq!(browser.page.current(), Some("Review"));
 }

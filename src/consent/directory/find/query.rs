@@ -6,6 +6,7 @@
 
 use super::index::{Index, Token};
 use super::misspelt::{Misspelt, mistakes_in};
+use super::synonyms;
 use super::words::{is_filler, words};
 
 /// The maximum number of words of a query. Further words are ignored.
@@ -52,7 +53,12 @@ impl Index {
         let mut before = vec![FAR; self.len()];
         let mut so_far = vec![0_u16; self.len()];
         for (at, word) in sought.iter().enumerate() {
-            let alone = self.distances_of(word, mistakes_in(word));
+            let mut alone = self.distances_of(word, mistakes_in(word));
+            if let Some(other) = synonyms::meant_by(word) {
+                for (known, distance) in alone.iter_mut().zip(self.distances_of(other, 0)) {
+                    *known = distance.min(*known);
+                }
+            }
             let pair = at.checked_sub(1).map(|first| {
                 let word = format!("{}{word}", sought[first]);
                 // Writing one word as two is already a mistake, so allow one other mistake at most.

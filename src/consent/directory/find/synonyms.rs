@@ -36,6 +36,17 @@ const KINDS: &[(&str, &str)] = &[
     ("LAB", "lab laboratory laboratorio"),
 ];
 
+/// Words of insurance cards that few names of health plans have. A patient who types one of them means a health plan.
+const OF_PLANS: &[&str] = &["hmo", "ppo", "epo", "medicare", "medicaid", "member", "subscriber"];
+/// A word by which the index finds all health plans.
+const PLAN: &str = "insurer";
+
+/// Returns another word that a typed word may mean. Unlike synonyms, it is not in the index, so that misspelt words
+/// such as "medical" do not match it.
+pub(super) fn meant_by(word: &str) -> Option<&'static str> {
+    OF_PLANS.contains(&word).then_some(PLAN)
+}
+
 /// Returns the synonyms of a word, and the words of its full form if it is an abbreviation.
 pub(super) fn others(word: &str) -> impl Iterator<Item = &'static str> {
     let groups = GROUPS.iter().filter(|group| group.contains(&word));

@@ -110,6 +110,13 @@ fn the_first_result_is_what_was_meant() {
         ("universidad washington", "University of Washington Medicine"),
         ("the university washington", "University of Washington Medicine"),
         ("vision portland", "Portland Eye Center"),
+        // The text has words of an insurance card.
+        ("hmo", "Lakeshore Health Plan"),
+        ("PPO", "Lakeshore Health Plan"),
+        ("Medicare", "Lakeshore Health Plan"),
+        ("medicaid illinois", "Blue Cross Blue Shield of Illinois"),
+        ("kaiser hmo", "Kaiser Permanente"),
+        ("cedarway member", "Cedarway Mutual"),
         // The text has words for a type or a place.
         ("farmacia", "Cedar Way Pharmacy"),
         ("laboratory", "Quest Labs"),
@@ -144,6 +151,22 @@ fn what_nobody_is_called_finds_nobody() {
     ] {
         assert_eq!(found(&index, text), [] as [&str; 0], "{text}");
     }
+}
+
+/// The word "medicare" must not be in the index: "medical" would find all health plans by its first letters.
+#[test]
+fn words_of_insurance_cards_find_only_health_plans() {
+    let index = directory();
+    for text in ["hmo", "ppo", "member"] {
+        let all = found(&index, text);
+        assert!(all.contains(&"Kaiser Permanente"), "{text}: {all:?}");
+        assert!(!all.contains(&"Saint Luke Clinic"), "{text}: {all:?}");
+    }
+    assert_eq!(
+        found(&index, "medical center").first(),
+        Some(&"Riverbend Medical Center")
+    );
+    assert!(!found(&index, "medical center").contains(&"Kaiser Permanente"));
 }
 
 #[test]

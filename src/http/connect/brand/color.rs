@@ -4,8 +4,19 @@ use std::fmt;
 
 /// The minimum contrast between text and background (WCAG 2.2, 1.4.3).
 pub(super) const READABLE: f64 = 4.5;
-/// The background colours of the pages' cards, in light and in dark mode.
-const CARDS: [Color; 2] = [Color([0xff, 0xff, 0xff]), Color([0x19, 0x23, 0x2b])];
+/// The backgrounds of links, in light and in dark mode: the card, the page around it, and a notice.
+const BEHIND: [[Color; 3]; 2] = [
+    [
+        Color([0xff, 0xff, 0xff]),
+        Color([0xee, 0xf2, 0xf4]),
+        Color([0xe4, 0xea, 0xee]),
+    ],
+    [
+        Color([0x19, 0x23, 0x2b]),
+        Color([0x10, 0x17, 0x1d]),
+        Color([0x26, 0x33, 0x3d]),
+    ],
+];
 const WHITE: Color = Color([0xff; 3]);
 const INK: Color = Color([0x0b, 0x14, 0x1a]);
 
@@ -56,9 +67,9 @@ impl Color {
         Color(parts)
     }
 
-    /// Returns the nearest colour that has enough contrast to both backgrounds in `behind`. Mixes white or `INK` into
+    /// Returns the nearest colour that has enough contrast to all backgrounds in `behind`. Mixes white or `INK` into
     /// the colour, each time 5 % more, until the contrast is enough.
-    fn readable(self, behind: [Color; 2]) -> Color {
+    fn readable(self, behind: [Color; 4]) -> Color {
         let toward = if behind[0].luminance() > 0.18 { INK } else { WHITE };
         let steps = (0..=20).map(|step| self.mixed(toward, f64::from(step) / 20.0));
         let mut fine = steps.filter(|one| behind.iter().all(|behind| one.contrast(*behind) >= READABLE));
@@ -92,9 +103,9 @@ pub(super) struct Palette {
 
 impl Palette {
     pub(super) fn of(brand: Color) -> Palette {
-        let tones = CARDS.map(|card| {
+        let tones = BEHIND.map(|[card, page, notice]| {
             let soft = card.mixed(brand, 0.12);
-            let accent = brand.readable([card, soft]);
+            let accent = brand.readable([card, page, notice, soft]);
             [accent, accent.ink(), soft]
         });
         Palette {
@@ -133,13 +144,41 @@ mod tests {
     }
 
     #[test]
+    fn letters_on_tiles_can_be_read() {
+        let css = include_str!("../../../../templates/connect/assets/connect.css");
+        assert!(css.contains("color: #fff; font-size: 1.25rem"));
+        let tile = regex::Regex::new(r"\.tile-\d \{ background: (#[0-9a-f]{6}); \}").unwrap();
+        let colors: Vec<Color> = tile
+            .captures_iter(css)
+            .filter_map(|found| Color::parse(&found[1]))
+            .collect();
+        assert_eq!(colors.len(), 6);
+        for color in colors {
+            assert!(color.contrast(WHITE) >= READABLE, "{color}");
+        }
+    }
+
+    #[test]
+    fn the_backgrounds_are_those_of_the_style_sheet() {
+        let style = include_str!("../../../../templates/connect/assets/connect.css");
+        let (light, dark) = style.split_once("prefers-color-scheme: dark").unwrap();
+        for (style, behind) in [light, dark].into_iter().zip(BEHIND) {
+            for (name, expected) in ["card", "paper", "calm"].into_iter().zip(behind) {
+                let value = style.split_once(&format!("--{name}: ")).unwrap().1;
+                assert_eq!(Color::parse(value.split_once(';').unwrap().0), Some(expected), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn every_colour_becomes_one_that_can_be_read() {
         for step in 0..=0xfff_u32 {
             let brand = Color::parse(&format!("#{step:03x}")).unwrap();
             let palette = Palette::of(brand);
-            for (card, [accent, ink, soft]) in CARDS.into_iter().zip(palette.tones) {
-                assert!(accent.contrast(card) >= READABLE, "{brand} on {card}");
-                assert!(accent.contrast(soft) >= READABLE, "{brand} on {soft}");
+            for (behind, [accent, ink, soft]) in BEHIND.into_iter().zip(palette.tones) {
+                for behind in behind.into_iter().chain([soft]) {
+                    assert!(accent.contrast(behind) >= READABLE, "{brand} on {behind}");
+                }
                 assert!(accent.contrast(ink) >= READABLE, "{ink} on {brand}");
             }
         }

@@ -78,6 +78,16 @@ pub struct Branding {
 }
 
 impl Branding {
+    /// Returns the operator's name. Without a brand, returns the service's own name.
+    pub(in crate::http) fn name_or<'a>(&'a self, own: &'a str) -> &'a str {
+        self.name.as_deref().unwrap_or(own)
+    }
+
+    /// Returns the URL where patients get help: the operator's page with help, or else the operator's contact.
+    pub(in crate::http) fn support(&self) -> Option<&str> {
+        self.help.as_deref().or(self.contact.as_deref())
+    }
+
     /// Reads the brand from `branding.toml` in a folder. If the brand's colour has too little contrast, logs a warning
     /// and uses a darker or lighter one.
     pub fn from_folder(folder: &Path) -> Result<Branding, BrandingError> {
@@ -171,7 +181,12 @@ mod tests {
              help = 'https://oak.example/help'\ncontact = 'mailto:help@oak.example'\n",
         )
         .unwrap();
-        assert_eq!(brand.name.as_deref(), Some("Oak Exchange"));
+        assert_eq!(brand.name_or("Tabularium"), "Oak Exchange");
+        assert_eq!(brand.support(), Some("https://oak.example/help"));
+        let brand_with_contact = read("name = 'Oak'\ncontact = 'mailto:help@oak.example'").unwrap();
+        assert_eq!(brand_with_contact.support(), Some("mailto:help@oak.example"));
+        assert_eq!(Branding::default().name_or("Tabularium"), "Tabularium");
+        assert_eq!(Branding::default().support(), None);
         assert!(brand.css.unwrap().contains("--accent: #773344"));
         assert_eq!(brand.logo.unwrap().media, "image/svg+xml");
     }

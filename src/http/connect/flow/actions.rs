@@ -307,16 +307,18 @@ async fn searched(service: &Arc<Service>, visit: Visit, form: Parameters) -> Res
         .unwrap_or_default();
     let whole = field("birth_date");
     let born = birth_date::read([day, month, year], &whole, order, t.month_names, today.date_naive());
+    // A date that is not accepted is shown in the three fields, too, even if it was typed into one of them.
+    let understood = born.map_or_else(NoBirthDate::date, Some);
     let details = Details {
         given: field("given"),
         family: field("family"),
-        birth_date: born.map_or(whole, |date| date.to_string()),
+        birth_date: understood.map_or(whole, |date| date.to_string()),
         gender: field("gender"),
         postal_code: field("postal_code"),
     };
     let wrong = wrong(t, &details, born.err());
     if !wrong.is_empty() {
-        let typed = born.is_err().then_some(typed);
+        let typed = understood.is_none().then_some(typed);
         return shown::details(service, &visit, details, typed, wrong, false).await;
     }
     let (key, said) = (visit.key(), details.clone());
@@ -358,8 +360,8 @@ fn wrong(t: &'static Texts, details: &Details, born: Option<NoBirthDate>) -> Vec
             field: "birth_date",
             text: match why {
                 NoBirthDate::Unreadable => t.details_bad_birth_date,
-                NoBirthDate::Future => t.details_birth_date_future,
-                NoBirthDate::TooOld => t.details_birth_date_old,
+                NoBirthDate::Future(_) => t.details_birth_date_future,
+                NoBirthDate::TooOld(_) => t.details_birth_date_old,
             },
         });
     }

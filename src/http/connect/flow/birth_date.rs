@@ -11,9 +11,19 @@ pub(in crate::http::connect) enum NoBirthDate {
     /// The input is no date, or there is no such day.
     Unreadable,
     /// The date is in the future.
-    Future,
+    Future(NaiveDate),
     /// The date's year is more than `OLDEST` years ago.
-    TooOld,
+    TooOld(NaiveDate),
+}
+
+impl NoBirthDate {
+    /// Returns the date that was read, but is not accepted.
+    pub(in crate::http::connect) fn date(self) -> Option<NaiveDate> {
+        match self {
+            NoBirthDate::Unreadable => None,
+            NoBirthDate::Future(date) | NoBirthDate::TooOld(date) => Some(date),
+        }
+    }
 }
 
 /// A part of a date. Each language has its own order of the parts.
@@ -66,10 +76,10 @@ pub(in crate::http::connect) fn read(
     };
     let date = date.ok_or(NoBirthDate::Unreadable)?;
     if date > today {
-        return Err(NoBirthDate::Future);
+        return Err(NoBirthDate::Future(date));
     }
     if today.year() - date.year() > OLDEST {
-        Err(NoBirthDate::TooOld)
+        Err(NoBirthDate::TooOld(date))
     } else {
         Ok(date)
     }
@@ -188,9 +198,15 @@ mod tests {
                 "{day} {month} {year}"
             );
         }
-        assert_eq!(three("11", "5", "2026"), Err(NoBirthDate::Future));
+        let tomorrow = NaiveDate::from_ymd_opt(2026, 5, 11).unwrap();
+        assert_eq!(three("11", "5", "2026"), Err(NoBirthDate::Future(tomorrow)));
         assert!(three("10", "5", "2026").is_ok());
-        assert_eq!(three("1", "1", "1850"), Err(NoBirthDate::TooOld));
+        let old = NaiveDate::from_ymd_opt(1850, 1, 1).unwrap();
+        assert_eq!(three("1", "1", "1850"), Err(NoBirthDate::TooOld(old)));
+        // The page shows the date that was read in its three fields.
+        let pasted = read(["", "31 Dec 2090", ""], "", order(""), ENGLISH, today()).unwrap_err();
+        assert_eq!(pasted.date(), NaiveDate::from_ymd_opt(2090, 12, 31));
+        assert_eq!(NoBirthDate::Unreadable.date(), None);
         assert_eq!(
             read(["", "", ""], "", order(""), ENGLISH, today()),
             Err(NoBirthDate::Unreadable)

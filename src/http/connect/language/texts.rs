@@ -1,10 +1,10 @@
 //! The texts of the pages by key, with their gaps. A gap is a placeholder for a value. A text with gaps has a type
-//! that a template cannot show: [`Gap`] takes one value, [`Gaps`] two, and [`Count`] a number. So no page shows an
-//! unfilled gap.
+//! that a template cannot show: [`Gap`] takes a value, and [`Count`] a number. So no page shows an unfilled gap.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use super::bundle::{Bundle, Value};
 
@@ -13,13 +13,6 @@ use super::bundle::{Bundle, Value};
 pub(in crate::http) struct Gap {
     key: &'static str,
     name: &'static str,
-}
-
-/// A text with two gaps.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::http) struct Gaps {
-    key: &'static str,
-    names: [&'static str; 2],
 }
 
 /// A text whose form depends on a number.
@@ -32,7 +25,6 @@ pub(in crate::http) struct Count {
 macro_rules! text_type {
     () => { &'static str };
     (($one:ident)) => { Gap };
-    (($one:ident, $two:ident)) => { Gaps };
     ([$number:ident]) => { Count };
 }
 
@@ -46,12 +38,6 @@ macro_rules! text_value {
             name: stringify!($one),
         }
     };
-    ($bundle:ident $english:ident $key:ident ($one:ident, $two:ident)) => {
-        Gaps {
-            key: stringify!($key),
-            names: [stringify!($one), stringify!($two)],
-        }
-    };
     ($bundle:ident $english:ident $key:ident [$number:ident]) => {
         Count {
             key: stringify!($key),
@@ -61,13 +47,19 @@ macro_rules! text_value {
 }
 
 macro_rules! text_gaps {
-    () => { &[] };
-    (($($name:ident),+)) => { &[$(stringify!($name)),+] };
-    ([$name:ident]) => { &[stringify!($name)] };
+    () => {
+        &[]
+    };
+    (($name:ident)) => {
+        &[stringify!($name)]
+    };
+    ([$name:ident]) => {
+        &[stringify!($name)]
+    };
 }
 
 macro_rules! texts {
-    ($($key:ident $(($($gap:ident),+))? $([$count:ident])?,)+) => {
+    ($($key:ident $(($gap:ident))? $([$count:ident])?,)+) => {
         /// The texts of one language.
         #[allow(dead_code, reason = "a script reads its texts by their keys")]
         pub(in crate::http) struct Texts {
@@ -78,20 +70,20 @@ macro_rules! texts {
             bundle: Bundle,
             /// English, for texts that this language lacks.
             english: Option<&'static Texts>,
-            $(pub(in crate::http) $key: text_type!($(($($gap),+))? $([$count])?),)+
+            $(pub(in crate::http) $key: text_type!($(($gap))? $([$count])?),)+
         }
 
         impl Texts {
             /// All keys, with the names of their gaps.
             pub(super) const KEYS: &'static [(&'static str, &'static [&'static str])] =
-                &[$((stringify!($key), text_gaps!($(($($gap),+))? $([$count])?)),)+];
+                &[$((stringify!($key), text_gaps!($(($gap))? $([$count])?)),)+];
 
             pub(super) fn new(bundle: Bundle, english: Option<&'static Texts>) -> Texts {
                 let from = &bundle;
                 Texts {
                     lang: bundle.tag.to_string().leak(),
                     dir: if bundle.is_right_to_left() { "rtl" } else { "ltr" },
-                    $($key: text_value!(from english $key $(($($gap),+))? $([$count])?),)+
+                    $($key: text_value!(from english $key $(($gap))? $([$count])?),)+
                     english,
                     bundle,
                 }
@@ -115,6 +107,7 @@ texts! {
     promise (app),
     promise_shared (app),
     app_privacy (app),
+    app_privacy_short,
     app_terms,
     brand_privacy,
     brand_help,
@@ -150,6 +143,8 @@ texts! {
     choose_lost_tips,
     choose_lost_details,
     choose_lost_app (app),
+    choose_lost_contact,
+    choose_lost_tell,
     choose_hub,
     share_title (source),
     share_with (app),
@@ -188,7 +183,6 @@ texts! {
     share_longest [number],
     share_end (app),
     share_password,
-    share_next (source, app),
     share_agree (source),
     share_other,
     problem_refused_title (source),
@@ -303,13 +297,16 @@ texts! {
     done_next(app),
     left_title,
     left_text,
+    ends_for [number],
     ends_until (time),
+    ends_more,
     ends_title,
     ends_text (time),
     ends_stay,
     nowhere_title,
     nowhere_text,
     nowhere_start,
+    nowhere_help,
     over_title,
     over_text,
     over_again,
@@ -382,8 +379,7 @@ texts! {
     viewer_unshown_title,
     viewer_unshown,
     viewer_tries_over,
-    viewer_wrong (tries),
-    viewer_wrong_last,
+    viewer_wrong [number],
     viewer_opening,
     viewer_protected,
     viewer_protected_named (label),
@@ -437,12 +433,6 @@ impl Texts {
         self.format(key, &[(name, Value::Text(value))])
     }
 
-    /// Fills both gaps of a text.
-    pub(in crate::http::connect) fn fill2(&self, text: impl Borrow<Gaps>, first: &str, second: &str) -> String {
-        let Gaps { key, names } = *text.borrow();
-        self.format(key, &[(names[0], Value::Text(first)), (names[1], Value::Text(second))])
-    }
-
     /// Formats a text in its form for this number.
     pub(in crate::http::connect) fn count(&self, text: impl Borrow<Count>, number: impl Borrow<usize>) -> String {
         let Count { key, name } = *text.borrow();
@@ -459,15 +449,26 @@ impl Texts {
     }
 
     /// Returns the texts for a page's script: those whose keys have this prefix. The keys of the result are without the
-    /// prefix. Each gap becomes its name in braces, which the script replaces by a value.
-    pub(in crate::http) fn of_script(&self, prefix: &str) -> BTreeMap<&'static str, String> {
-        let gap = |name: &&'static str| (*name, format!("{{{name}}}"));
-        let of_page = Texts::KEYS.iter().filter_map(|(key, names)| {
-            let gaps: Vec<_> = names.iter().map(gap).collect();
+    /// prefix. Each gap becomes its name in braces, which the script replaces by a value. A text whose form depends on
+    /// a number is there once for each of the `numbers`, with the number at the end of its key: `wrong_3`.
+    pub(in crate::http) fn of_script(&self, prefix: &str, numbers: RangeInclusive<usize>) -> BTreeMap<String, String> {
+        let mut texts = BTreeMap::new();
+        for (key, names) in Texts::KEYS {
+            let Some(short) = key.strip_prefix(prefix) else {
+                continue;
+            };
+            if names.contains(&"number") {
+                for number in numbers.clone() {
+                    let text = self.format(key, &[("number", Value::Number(number))]);
+                    texts.insert(format!("{short}_{number}"), text);
+                }
+                continue;
+            }
+            let gaps: Vec<_> = names.iter().map(|name| (*name, format!("{{{name}}}"))).collect();
             let values: Vec<_> = gaps.iter().map(|(name, gap)| (*name, Value::Text(gap))).collect();
-            Some((key.strip_prefix(prefix)?, self.format(key, &values)))
-        });
-        of_page.collect()
+            texts.insert(short.to_owned(), self.format(key, &values));
+        }
+        texts
     }
 
     fn format(&self, key: &str, values: &[(&'static str, Value<'_>)]) -> String {
@@ -541,14 +542,27 @@ mod tests {
     }
 
     #[test]
+    fn a_script_has_a_text_for_each_number() {
+        let texts = Languages::default().all()[0].of_script("viewer_", 1..=2);
+        assert!(texts["wrong_1"].contains("one more try"), "{texts:?}");
+        assert!(texts["wrong_2"].contains("2 more tries"), "{texts:?}");
+        assert!(texts["protected_named"].contains("{label}"), "{texts:?}");
+        assert!(
+            !texts.contains_key("wrong") && !texts.contains_key("wrong_3"),
+            "{texts:?}"
+        );
+    }
+
+    #[test]
     fn templates_have_no_words_of_their_own() {
         // A template must not contain a text of its own, because such a text cannot be translated. Texts belong in the
         // language files.
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates/connect");
+        let files = |folder: &std::path::Path| std::fs::read_dir(folder).unwrap();
         let code = regex::Regex::new(r"(?s)\{\{.*?\}\}|\{%.*?%\}").unwrap();
         let spoken = regex::Regex::new(r#"(?s)\s(?:alt|title|placeholder|aria-label)="([^"]*)""#).unwrap();
         let tag = regex::Regex::new(r"(?s)<[^>]*>").unwrap();
-        for file in std::fs::read_dir(folder).unwrap() {
+        for file in files(&folder).chain(files(&folder.join("parts"))) {
             let path = file.unwrap().path();
             if path.extension().is_none_or(|extension| extension != "html") {
                 continue;

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 
 use super::super::flow::session::cookie;
-use super::notice;
+use super::notice::{self, Ending};
 use crate::consent::{Application, ConsentState, Display, Flow, SessionKey};
 use crate::http::service::Service;
 
@@ -51,17 +51,22 @@ pub(in crate::http::connect) async fn answer(
 fn over(service: &Arc<Service>, t: &'static Texts, flow: &Flow, application: &Application) -> Response {
     let name = &application.name;
     let shared = matches!(flow.consent.state, ConsentState::Authorized | ConsentState::Exchanged);
-    let (title, text) = if shared {
-        (t.over_shared_title, t.fill(t.over_shared, name))
+    let (title, mut texts) = if shared {
+        let texts = vec![t.fill(t.over_shared, name), t.fill(t.done_next, name)];
+        (t.over_shared_title, texts)
     } else {
-        (t.over_title, t.fill(t.over_left, name))
+        (t.over_title, vec![t.fill(t.over_left, name)])
     };
-    let back = home(flow).map(|address| (address, t.fill(t.over_back, name)));
-    let mut texts = vec![text];
     if flow.request.display != Display::Page {
         texts.push(t.over_close.to_owned());
     }
-    notice::ended(service, t, flow, application, title, texts, back)
+    let ending = Ending {
+        title,
+        texts,
+        good: shared,
+        onward: home(flow).map(|address| (address, t.fill(t.over_back, name))),
+    };
+    notice::ended(service, t, flow, application, ending)
 }
 
 /// Returns the origin of the application's redirect URI as a link. `None` if there is no such URI, or if its scheme is

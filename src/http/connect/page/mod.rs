@@ -10,4 +10,5 @@ pub(super) mod left;
 pub(super) mod notice;
 pub(in crate::http) mod nowhere;
 pub(super) mod shown;
+pub(super) mod tile;
 pub(super) mod view;

@@ -24,26 +24,35 @@ pub(in crate::http::connect) fn over(service: &Arc<Service>, t: &'static Texts) 
     notice(service, t, StatusCode::GONE, said)
 }
 
+/// What the page about an ended session says.
+pub(in crate::http::connect) struct Ending<'a> {
+    pub(in crate::http::connect) title: &'a str,
+    pub(in crate::http::connect) texts: Vec<String>,
+    /// Whether records were shared.
+    pub(in crate::http::connect) good: bool,
+    /// The URL and the label of the link to the application.
+    pub(in crate::http::connect) onward: Option<(String, String)>,
+}
+
 /// Shows that a known session has ended.
 pub(in crate::http::connect) fn ended(
     service: &Arc<Service>,
     t: &'static Texts,
     flow: &Flow,
     application: &Application,
-    title: &str,
-    texts: Vec<String>,
-    onward: Option<(String, String)>,
+    ending: Ending<'_>,
 ) -> Response {
     let policy = match flow.request.display {
         Display::Frame => Policy::default().framed_by(&application.origins),
         Display::Page | Display::Popup => Policy::default(),
     };
     let said = Said {
-        onward,
+        good: ending.good,
+        onward: ending.onward,
         // In a frame, show no language switch, because it would not work: without a session it sets a cookie that the
         // browser does not accept in another site's frame.
         switch: (!matches!(flow.request.display, Display::Frame)).then(|| session(service)),
-        ..Said::plain(title, texts)
+        ..Said::plain(ending.title, ending.texts)
     };
     bounded(service, t, StatusCode::GONE, said, &policy)
 }
@@ -80,11 +89,16 @@ pub(in crate::http::connect) fn window_done(service: &Arc<Service>, t: &'static 
 }
 
 /// Shows that there is no page at the requested URL. The page does not repeat this URL. Its language switch needs no
-/// URL, because the link of the switch is relative.
+/// URL, because the link of the switch is relative. The page leads to the operator's help, because the start page is
+/// for developers.
 pub(in crate::http::connect) fn nowhere(service: &Arc<Service>, t: &'static Texts) -> Response {
+    let (address, label) = match service.pages.branding.support() {
+        Some(address) => (address.to_owned(), t.nowhere_help),
+        None => (format!("{}/", service.base_path()), t.nowhere_start),
+    };
     let said = Said {
         switch: Some(String::new()),
-        onward: Some((format!("{}/", service.base_path()), t.nowhere_start.to_owned())),
+        onward: Some((address, label.to_owned())),
         ..Said::plain(t.nowhere_title, vec![t.nowhere_text.to_owned()])
     };
     notice(service, t, StatusCode::NOT_FOUND, said)
@@ -211,6 +225,8 @@ fn session(service: &Service) -> String {
 struct Said<'a> {
     title: &'a str,
     texts: Vec<String>,
+    /// Whether records were shared.
+    good: bool,
     /// Whether the message is about an error.
     bad: bool,
     detail: Option<&'a str>,
@@ -226,6 +242,7 @@ impl<'a> Said<'a> {
         Said {
             title,
             texts,
+            good: false,
             bad: false,
             detail: None,
             onward: None,
@@ -257,6 +274,7 @@ fn bounded(service: &Arc<Service>, t: &'static Texts, status: StatusCode, said: 
             ..Shell::outside(service, t, said.title)
         },
         texts: said.texts,
+        good: said.good,
         bad: said.bad,
         detail: said.detail,
         onward: said.onward,

@@ -139,6 +139,7 @@ fn sought(query: Option<String>) -> String {
 /// Builds the data that all pages of a session share. `at` is the number of the current step in [`StepMark::all`].
 fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: usize) -> Shell<'a> {
     let request = &visit.flow.request;
+    let has_connected = visit.flow.authorized().next().is_some();
     Shell {
         t: visit.texts,
         base: service.base_path(),
@@ -150,8 +151,9 @@ fn shell<'a>(service: &'a Service, visit: &'a Visit, title: impl ToString, at: u
         test: visit.flow.consent.mode == Mode::Test,
         csrf: FORMS.token(&visit.cookie),
         steps: StepMark::all(visit.texts, request, at),
-        to_hub: visit.flow.authorized().next().is_some() && visit.flow.progress.step != Step::Hub,
-        ends: Some(Ends::after(service.store.clock().now(), IDLE_SECONDS)),
+        to_hub: has_connected && visit.flow.progress.step != Step::Hub,
+        has_connected,
+        ends: Some(Ends::after(IDLE_SECONDS)),
         languages: Some(Switch {
             address: format!("{}/connect", service.base_path()),
             all: service.pages.languages.all(),
@@ -525,8 +527,7 @@ async fn identity(
 }
 
 /// Shows the form for a search by the patient's details, with its errors above the fields. `typed` is the day, month
-/// and year as the patient typed them, if they are not an accepted date. `down`: an earlier search got no usable
-/// answer.
+/// and year as the patient typed them, if they are no date. `down`: an earlier search got no usable answer.
 pub(in crate::http::connect) async fn details(
     service: &Arc<Service>,
     visit: &Visit,
@@ -651,8 +652,10 @@ async fn nothing(service: &Arc<Service>, visit: &Visit) -> Result<Response, Erro
         (None, Some(name)) => t.fill(t.facilities_none_at, &name),
         (None, None) => t.facilities_none_details.to_owned(),
     };
+    // A search by details is the first step. A verified patient has done that step, and the search is the second one.
+    let at = usize::from(visit.flow.request.way == Way::Identity);
     let template = NoneFound {
-        s: shell(service, visit, t.facilities_none_title, 1),
+        s: shell(service, visit, t.facilities_none_title, at),
         app: &visit.application.name,
         text,
         details: finds_by_details(service, visit).await?,

@@ -1,13 +1,22 @@
 //! The data that the page templates show.
 
 use askama::Template;
-use chrono::DateTime;
 
 use super::super::super::service::Service;
 use super::super::brand::Branding;
 use super::super::flow::birth_date::{self, Part};
 use super::super::language::Texts;
+use super::tile::Tile;
 use crate::consent::{ApplicationProfile, Details, Display, FlowRequest, Organization, OrganizationProfile, Way};
+
+/// The minimum number of organizations from which on the page links to the help below them. A shorter list leaves this
+/// help in view.
+const LONG_LIST: usize = 6;
+/// The maximum number of characters of a purpose that the page always shows whole. A longer one is cut to two lines
+/// until the patient opens it.
+const SHORT_PURPOSE: usize = 80;
+/// The placeholder that a script replaces by a time of day.
+const TIME: &str = "{time}";
 
 /// The data that all pages share.
 pub(in crate::http::connect) struct Shell<'a> {
@@ -29,6 +38,8 @@ pub(in crate::http::connect) struct Shell<'a> {
     pub(in crate::http::connect) steps: Vec<StepMark>,
     /// Whether cancelling leads back to the sources that are already connected.
     pub(in crate::http::connect) to_hub: bool,
+    /// Whether a source is connected.
+    pub(in crate::http::connect) has_connected: bool,
     /// When the session times out. `None` outside a session.
     pub(in crate::http::connect) ends: Option<Ends>,
     /// The languages to which the page can be switched. `None` if it cannot.
@@ -60,6 +71,7 @@ impl<'a> Shell<'a> {
             csrf: None,
             steps: Vec::new(),
             to_hub: false,
+            has_connected: false,
             ends: None,
             languages: None,
             told: None,
@@ -68,13 +80,37 @@ impl<'a> Shell<'a> {
 
     /// Returns the operator's name, or else the service's own.
     fn service(&self) -> &str {
-        self.brand.name.as_deref().unwrap_or(self.t.service)
+        self.brand.name_or(self.t.service)
     }
 
-    /// Returns the text about the use of the records. There is one text for pages where cancelling leads back to
-    /// connected sources (`to_hub`), and one for all others.
+    /// Returns a digest of the application's logo, for its URL. `None` if there is no logo.
+    fn logo(&self) -> Option<&str> {
+        self.asks?.logo.as_deref()
+    }
+
+    /// Returns the tile that stands in for the application's logo.
+    fn tile(&self) -> Tile {
+        Tile::of(self.app.unwrap_or_default())
+    }
+
+    /// Whether the page cuts the application's purpose until the patient opens it.
+    fn folds(&self, purpose: &str) -> bool {
+        purpose.chars().count() > SHORT_PURPOSE
+    }
+
+    /// Returns until when the page stays open, with a gap for the time of day.
+    fn open_until(&self) -> String {
+        self.t.fill(self.t.ends_until, TIME)
+    }
+
+    /// Returns the warning before the page closes, with a gap for the time of day.
+    fn closes_at(&self) -> String {
+        self.t.fill(self.t.ends_text, TIME)
+    }
+
+    /// Returns the text about the use of the records: one for before and one for after a source is connected.
     fn promise(&self) -> String {
-        let text = if self.to_hub {
+        let text = if self.has_connected {
             self.t.promise_shared
         } else {
             self.t.promise
@@ -83,21 +119,20 @@ impl<'a> Shell<'a> {
     }
 }
 
-/// When a session ends if the patient does nothing.
+/// When a session ends if the patient does nothing. A script shows the time of day in the patient's time zone.
 pub(in crate::http::connect) struct Ends {
     /// The number of seconds from now.
     pub(in crate::http::connect) seconds: i64,
-    /// The time of day in UTC. A script shows it in the patient's time zone.
-    pub(in crate::http::connect) at: String,
+    /// The number of whole minutes from now.
+    pub(in crate::http::connect) minutes: usize,
 }
 
 impl Ends {
-    /// Returns when a session ends. The session was active at `now`, and times out `seconds` later.
-    pub(in crate::http::connect) fn after(now: i64, seconds: i64) -> Ends {
-        let time = DateTime::from_timestamp(now + seconds, 0).unwrap_or_default();
+    /// Returns when a session ends that times out after this number of seconds.
+    pub(in crate::http::connect) fn after(seconds: i64) -> Ends {
         Ends {
             seconds,
-            at: time.format("%H:%M UTC").to_string(),
+            minutes: usize::try_from(seconds / 60).unwrap_or_default(),
         }
     }
 }
@@ -209,6 +244,13 @@ pub(in crate::http::connect) struct Choice {
     pub(in crate::http::connect) connected: bool,
 }
 
+impl Choice {
+    /// Returns the tile that stands in for the organization's logo.
+    fn tile(&self) -> Tile {
+        Tile::of(&self.name)
+    }
+}
+
 /// The organizations that match a name.
 pub(in crate::http::connect) struct Found {
     pub(in crate::http::connect) query: String,
@@ -227,6 +269,15 @@ impl Found {
             (_, _) if self.more => t.count(t.choose_many, self.limit),
             (number, _) => t.count(t.choose_found, number),
         }
+    }
+
+    /// Returns the minimum number of organizations of a long list, for the page's script.
+    fn long(&self) -> usize {
+        LONG_LIST
+    }
+
+    fn is_long(&self) -> bool {
+        self.organizations.len() >= LONG_LIST
     }
 
     fn is_cut(&self) -> bool {
@@ -293,6 +344,13 @@ pub(in crate::http::connect) struct Share<'a> {
     pub(in crate::http::connect) longest: Option<usize>,
     /// Whether the patient may choose another organization instead.
     pub(in crate::http::connect) other: bool,
+}
+
+impl Share<'_> {
+    /// Returns the tile that stands in for the organization's logo.
+    fn tile(&self) -> Tile {
+        Tile::of(self.source)
+    }
 }
 
 /// A button that leads to another page of the flow.
@@ -539,6 +597,8 @@ pub(in crate::http::connect) struct End<'a> {
 pub(in crate::http::connect) struct Notice<'a> {
     pub(in crate::http::connect) s: Shell<'a>,
     pub(in crate::http::connect) texts: Vec<String>,
+    /// Whether records were shared.
+    pub(in crate::http::connect) good: bool,
     pub(in crate::http::connect) bad: bool,
     pub(in crate::http::connect) detail: Option<&'a str>,
     /// The URL and the label of the button.
