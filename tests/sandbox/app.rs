@@ -177,3 +177,64 @@ fn the_start_page_leads_to_it_where_there_is_one() {
     assert!(!without.get("/", None).text.contains(r#"href="/app""#));
     assert_eq!(without.get("/app", None).status, 404);
 }
+
+#[test]
+fn its_privacy_policy_and_terms_are_pages() {
+    let payer = app();
+    for (path, heading) in [("privacy", "<h1>Privacy</h1>"), ("terms", "<h1>Terms</h1>")] {
+        let page = payer.get(&format!("/app/{path}"), None);
+        assert!(page.status == 200 && page.text.contains(heading), "{}", page.text);
+        assert!(payer.get("/app", None).text.contains(&format!(r#"href="/app/{path}""#)));
+    }
+}
+
+#[test]
+fn a_path_without_anything_is_a_page_for_browsers_and_an_outcome_for_others() {
+    let payer = app();
+    for path in ["/nowhere", "/app/nowhere", "/lakeshore/nowhere"] {
+        let browser = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8".to_owned())];
+        let page = payer.send("GET", path, &browser, "");
+        assert_eq!(page.status, 404, "{path}");
+        assert_eq!(page.headers.get("content-type").unwrap(), "text/html; charset=utf-8");
+        assert!(page.text.contains("<h1>There is no such page</h1>") && page.text.contains(r#"href="/""#));
+        let outcome = payer.send("GET", path, &[("accept", "*/*".to_owned())], "");
+        assert_eq!(
+            (outcome.status, &outcome.value()["resourceType"]),
+            (404, &"OperationOutcome".into())
+        );
+    }
+    let icon = payer.get("/favicon.ico", None);
+    assert_eq!(
+        (icon.status, icon.headers.get("content-type").unwrap()),
+        (200, &"image/svg+xml".parse().unwrap())
+    );
+    assert!(icon.text.starts_with("<svg "), "{}", icon.text);
+}
+
+#[test]
+fn the_sandboxs_start_page_begins_with_the_logins() {
+    let page = app().get("/", None).text;
+    let (before, after) = page.split_once("<details").unwrap();
+    assert!(
+        before.contains("<h2>Logins</h2>") && !before.contains("/lakeshore/"),
+        "{page}"
+    );
+    assert!(
+        after.contains("tabularium-sandbox") && after.contains("</details>"),
+        "{page}"
+    );
+}
+
+#[test]
+fn the_start_page_leads_with_the_button_and_folds_the_options() {
+    let page = app().get("/app", None).text;
+    let (before, options) = page.split_once(r#"<details id="options">"#).unwrap();
+    assert!(
+        before.contains(">Connect</button>") && !before.contains("sample-user-"),
+        "{page}"
+    );
+    assert!(
+        options.contains("sample-user-") && options.contains(r#"value="ial2""#),
+        "{page}"
+    );
+}

@@ -4,7 +4,7 @@ use url::Url;
 
 use super::{BACK, EVERYTHING, connected, exchange, text};
 use crate::harness::payer::{Payer, Visit, parameter};
-use tabularium::sandbox::payer::{CLIENT_ID, CLIENT_SECRET};
+use tabularium::sandbox::payer::{CLIENT_ID, CLIENT_SECRET, Organization};
 
 #[test]
 fn a_login_ends_with_tokens_for_the_persons_own_patient() {
@@ -79,7 +79,7 @@ fn a_wrong_login_is_said_on_the_page_and_may_be_mended() {
         let wrong = payer.form(&page, &[("flow", &flow), ("user", user), ("password", password)]);
         assert_eq!(wrong.status, 422);
         assert!(
-            wrong.text.contains("do not go together") && !wrong.text.contains("<b>"),
+            wrong.text.contains("The user name or the password is wrong") && !wrong.text.contains("<b>"),
             "{}",
             wrong.text
         );
@@ -293,4 +293,7 @@ fn pages_load_nothing_and_cannot_be_framed() {
         assert!(page.text.contains("<html lang=\"en\">") && page.text.contains("name=\"viewport\""));
         assert!(!page.text.contains("<script") && !page.text.contains("src="));
     }
+    // The page looks like the organization.
+    let logo = Organization::named("lakeshore").unwrap().mark.trim();
+    assert!(payer.get(&login, None).text.contains(logo));
 }

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::client::{Answer, Unreachable};
-use super::pages::{DeveloperPage, Listed, failed, waiting};
+use super::pages::{DeveloperPage, Listed, Stage, failed, waiting};
 use super::reading::text::{concept, moment, name_of, resources, said_day};
 use super::records::{connection, stage, wait};
 use super::session::{Connection, Deed};
@@ -47,6 +47,7 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
             let wait = wait(&answer);
             let listed = listed(&answer.body);
             let developer = DeveloperPage {
+                who: if stage == Stage::There { session.who() } else { "" },
                 user: &session.user,
                 way: connection.way,
                 stage,

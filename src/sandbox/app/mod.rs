@@ -7,6 +7,7 @@ mod developer;
 mod link;
 mod overview;
 mod pages;
+mod profile;
 mod reading;
 mod record;
 mod records;
@@ -17,5 +18,6 @@ mod start;
 mod state;
 
 pub use client::AppSettings;
+pub use profile::MARK;
 pub(super) use routes::routes;
 pub(super) use state::App;

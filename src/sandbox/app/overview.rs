@@ -30,9 +30,9 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
         "InsurancePlan?_count=50",
         "Coverage?patient=$PATIENT_ID&_count=50",
     ];
-    let shown = |user: &str, found: [Vec<Value>; 6]| {
+    let shown = |who: &str, found: [Vec<Value>; 6]| {
         let kinds = kinds(&found);
-        page(StatusCode::OK, &OverviewPage { user, kinds })
+        page(StatusCode::OK, &OverviewPage { who, kinds })
     };
     with_records(&app, &headers, queries, shown).await
 }

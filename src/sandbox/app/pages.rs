@@ -67,7 +67,8 @@ pub(super) struct Head {
 #[derive(Template)]
 #[template(path = "sandbox/app/timeline.html")]
 pub(super) struct TimelinePage<'a> {
-    pub(super) user: &'a str,
+    /// The name of the person, for the header. It is empty if it is unknown.
+    pub(super) who: &'a str,
     pub(super) head: Head,
     /// For each list to which the page links: the last part of its page's address, its name, and its number of entries.
     pub(super) counts: [(&'static str, &'static str, usize); 3],
@@ -82,15 +83,19 @@ pub(super) struct TimelinePage<'a> {
 #[derive(Template)]
 #[template(path = "sandbox/app/medicines.html")]
 pub(super) struct MedicinesPage<'a> {
-    pub(super) user: &'a str,
+    /// The name of the person, for the header. It is empty if it is unknown.
+    pub(super) who: &'a str,
     pub(super) part: Part<Medicine>,
+    /// The number of medicines on all pages of the list that the person takes now.
+    pub(super) current: usize,
 }
 
 /// The page of visits with their diagnoses and procedures.
 #[derive(Template)]
 #[template(path = "sandbox/app/visits.html")]
 pub(super) struct VisitsPage<'a> {
-    pub(super) user: &'a str,
+    /// The name of the person, for the header. It is empty if it is unknown.
+    pub(super) who: &'a str,
     pub(super) part: Part<Entry>,
 }
 
@@ -98,7 +103,8 @@ pub(super) struct VisitsPage<'a> {
 #[derive(Template)]
 #[template(path = "sandbox/app/results.html")]
 pub(super) struct ResultsPage<'a> {
-    pub(super) user: &'a str,
+    /// The name of the person, for the header. It is empty if it is unknown.
+    pub(super) who: &'a str,
     pub(super) is_vital: bool,
     pub(super) part: Part<Series>,
 }
@@ -117,8 +123,7 @@ impl ResultsPage<'_> {
 /// The page that is shown while there are no records. It says why there are none.
 #[derive(Template)]
 #[template(path = "sandbox/app/waiting.html")]
-pub(super) struct WaitingPage<'a> {
-    pub(super) user: &'a str,
+pub(super) struct WaitingPage {
     pub(super) stage: Stage,
     /// The seconds between two checks whether the records are there. The page's script makes the checks, and reloads
     /// the page when `stage` has changed. `None` if the page makes no checks.
@@ -138,6 +143,9 @@ pub(super) struct Listed {
 #[derive(Template)]
 #[template(path = "sandbox/app/developer.html")]
 pub(super) struct DeveloperPage<'a> {
+    /// The name of the person, for the header. It is empty if it is unknown.
+    pub(super) who: &'a str,
+    /// The application's own identifier of the user.
     pub(super) user: &'a str,
     pub(super) way: Way,
     pub(super) stage: Stage,
@@ -170,7 +178,8 @@ pub(super) struct Kind {
 #[derive(Template)]
 #[template(path = "sandbox/app/overview.html")]
 pub(super) struct OverviewPage<'a> {
-    pub(super) user: &'a str,
+    /// The name of the person, for the header. It is empty if it is unknown.
+    pub(super) who: &'a str,
     pub(super) kinds: Vec<Kind>,
 }
 
@@ -205,7 +214,8 @@ pub(super) struct Summary {
 #[derive(Template)]
 #[template(path = "sandbox/app/summary.html")]
 pub(super) struct SummaryPage<'a> {
-    pub(super) user: &'a str,
+    /// The name of the person, for the header. It is empty if it is unknown.
+    pub(super) who: &'a str,
     pub(super) stage: Stage,
     /// The seconds between two checks whether the records are there. The page's script makes the checks, and reloads
     /// the page when `stage` has changed. `None` if the page makes no checks.
@@ -228,7 +238,8 @@ pub(super) struct Link {
 #[derive(Template)]
 #[template(path = "sandbox/app/share.html")]
 pub(super) struct SharePage<'a> {
-    pub(super) user: &'a str,
+    /// The name of the person, for the header. It is empty if it is unknown.
+    pub(super) who: &'a str,
     pub(super) stage: Stage,
     /// The seconds between two checks whether the records are there. The page's script makes the checks, and reloads
     /// the page when `stage` has changed. `None` if the page makes no checks.
@@ -237,6 +248,16 @@ pub(super) struct SharePage<'a> {
     pub(super) made: Option<&'a NewLink>,
     pub(super) links: Vec<Link>,
 }
+
+/// The page of the privacy policy.
+#[derive(Template)]
+#[template(path = "sandbox/app/policy/privacy.html")]
+pub(super) struct PrivacyPage;
+
+/// The page of the terms of use.
+#[derive(Template)]
+#[template(path = "sandbox/app/policy/terms.html")]
+pub(super) struct TermsPage;
 
 #[derive(Template)]
 #[template(path = "sandbox/app/refused.html")]

@@ -30,16 +30,16 @@ pub(super) async fn summary(State(app): State<Arc<App>>, headers: HeaderMap) -> 
     };
     match app.client.fhir(&connection.access_token, SUMMARY).await {
         Ok(answer) if answer.status == 200 => {
-            record_page(&session.user, Stage::There, None, Summary::read(&answer.body))
+            record_page(session.who(), Stage::There, None, Summary::read(&answer.body))
         }
-        Ok(answer) => not_yet(&session.user, &answer),
+        Ok(answer) => not_yet(&answer),
         Err(error) => failed(&error.to_string()),
     }
 }
 
 /// Downloads the PDF under the name that the service gives it.
 pub(super) async fn pdf(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let Some((_, session, connection)) = connection(&app, &headers) else {
+    let Some((_, _, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     match app.client.file(&connection.access_token, PDF, "application/pdf").await {
@@ -47,14 +47,14 @@ pub(super) async fn pdf(State(app): State<Arc<App>>, headers: HeaderMap) -> Resp
             let name = name.unwrap_or(HeaderValue::from_static("attachment; filename=\"record.pdf\""));
             kept("application/pdf", name, bytes)
         }
-        Ok(Err(answer)) => not_yet(&session.user, &answer),
+        Ok(Err(answer)) => not_yet(&answer),
         Err(error) => failed(&error.to_string()),
     }
 }
 
 /// Downloads all resources as one Bundle.
 pub(super) async fn everything(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let Some((_, session, connection)) = connection(&app, &headers) else {
+    let Some((_, _, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     match all_pages(&app, &connection.access_token).await {
@@ -62,7 +62,7 @@ pub(super) async fn everything(State(app): State<Arc<App>>, headers: HeaderMap) 
             let name = HeaderValue::from_static("attachment; filename=\"record.json\"");
             kept("application/fhir+json", name, bundle)
         }
-        Ok(Err(answer)) => not_yet(&session.user, &answer),
+        Ok(Err(answer)) => not_yet(&answer),
         Err(Broken::Unreachable(error)) => failed(&error.to_string()),
         Err(Broken::Page) => failed("A page of the record could not be read."),
     }
@@ -136,13 +136,13 @@ pub(super) fn kept(content_type: &'static str, name: HeaderValue, bytes: impl In
 
 /// Returns the page that says why there is no record. While the service fetches the records, the page reloads by
 /// itself.
-pub(super) fn not_yet(user: &str, answer: &Answer) -> Response {
-    record_page(user, stage(answer), wait(answer), Summary::default())
+pub(super) fn not_yet(answer: &Answer) -> Response {
+    record_page("", stage(answer), wait(answer), Summary::default())
 }
 
-fn record_page(user: &str, stage: Stage, wait: Option<u64>, summary: Summary) -> Response {
+fn record_page(who: &str, stage: Stage, wait: Option<u64>, summary: Summary) -> Response {
     let summary = SummaryPage {
-        user,
+        who,
         stage,
         wait,
         summary,

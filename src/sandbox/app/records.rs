@@ -55,10 +55,11 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
         return see_other(&format!("{base}/app/developer?{}", query.unwrap_or_default()));
     }
     let number = numbered(&params);
+    let key = app.sessions.of(&headers).map(|(key, _)| key);
     let queries = [
         PATIENT, ENCOUNTERS, LABORATORY, REPORTS, ORDERS, STATEMENTS, VACCINES, CONDITIONS, PROCEDURES,
     ];
-    with_records(&app, &headers, queries, |user, found: [Vec<Value>; 9]| {
+    with_records(&app, &headers, queries, |_, found: [Vec<Value>; 9]| {
         let [
             patients,
             visits,
@@ -83,9 +84,15 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap, RawQue
         // MedicationStatements are included, so that the number is the same as on the page of medicines.
         let current = medicines(&[&orders[..], statements].concat(), &[]);
         let current = current.iter().filter(|one| one.is_current).count();
+        let head = head(patients.first());
+        // The pages that do not read the Patient show this name, too.
+        if let Some(key) = &key {
+            app.sessions.change(key, |session| session.name.clone_from(&head.name));
+        }
+        let name = head.name.clone().unwrap_or_default();
         let timeline = TimelinePage {
-            user,
-            head: head(patients.first()),
+            who: &name,
+            head,
             counts: [
                 ("visits", "Visits", visits.len()),
                 ("medicines", "Medicines now", current),
@@ -109,11 +116,13 @@ pub(super) async fn show_medicines(
 ) -> Response {
     let number = numbered(&Params::parse(query.as_deref().unwrap_or_default().as_bytes()));
     let queries = [ORDERS, STATEMENTS, DISPENSES];
-    with_records(&app, &headers, queries, |user, found: [Vec<Value>; 3]| {
+    with_records(&app, &headers, queries, |who, found: [Vec<Value>; 3]| {
         let [mut orders, statements, dispenses] = found;
         orders.extend(statements);
-        let part = Part::of(medicines(&orders, &dispenses), number, MEDICINES);
-        page(StatusCode::OK, &MedicinesPage { user, part })
+        let all = medicines(&orders, &dispenses);
+        let current = all.iter().filter(|one| one.is_current).count();
+        let part = Part::of(all, number, MEDICINES);
+        page(StatusCode::OK, &MedicinesPage { who, part, current })
     })
     .await
 }
@@ -126,11 +135,11 @@ pub(super) async fn show_visits(
 ) -> Response {
     let number = numbered(&Params::parse(query.as_deref().unwrap_or_default().as_bytes()));
     let queries = [ENCOUNTERS, CONDITIONS, PROCEDURES];
-    with_records(&app, &headers, queries, |user, found: [Vec<Value>; 3]| {
+    with_records(&app, &headers, queries, |who, found: [Vec<Value>; 3]| {
         let [visits, conditions, procedures] = &found;
         let visits: Vec<_> = visits.iter().map(|one| visit(one, conditions, procedures)).collect();
         let part = Part::of(visits, number, VISITS);
-        page(StatusCode::OK, &VisitsPage { user, part })
+        page(StatusCode::OK, &VisitsPage { who, part })
     })
     .await
 }
@@ -145,9 +154,9 @@ pub(super) async fn show_results(
     let is_vital = params.text("of") == "vitals";
     let queries = [if is_vital { VITAL_SIGNS } else { LABORATORY }];
     let number = numbered(&params);
-    with_records(&app, &headers, queries, |user, [observations]: [Vec<Value>; 1]| {
+    with_records(&app, &headers, queries, |who, [observations]: [Vec<Value>; 1]| {
         let part = Part::of(series(&observations), number, SERIES);
-        page(StatusCode::OK, &ResultsPage { user, is_vital, part })
+        page(StatusCode::OK, &ResultsPage { who, is_vital, part })
     })
     .await
 }
@@ -166,8 +175,8 @@ fn head(patient: Option<&Value>) -> Head {
     }
 }
 
-/// Runs all searches at the same time, and passes the found resources to `shown`, which returns the page. If a search
-/// fails, returns a page that says why there are no records.
+/// Runs all searches at the same time. Passes the name of the person, which may be empty, and the found resources to
+/// `shown`, which returns the page. If a search fails, returns a page that says why there are no records.
 pub(super) async fn with_records<const N: usize>(
     app: &App,
     headers: &HeaderMap,
@@ -180,8 +189,8 @@ pub(super) async fn with_records<const N: usize>(
     let token = &connection.access_token;
     match try_join_all(queries.map(|query| app.client.fhir(token, query))).await {
         Ok(answers) => match all_found(answers) {
-            Ok(found) => shown(&session.user, found),
-            Err(answer) => not_there(&session.user, &answer),
+            Ok(found) => shown(session.who(), found),
+            Err(answer) => not_there(&answer),
         },
         Err(error) => failed(&error.to_string()),
     }
@@ -202,9 +211,8 @@ fn all_found<const N: usize>(answers: Vec<Answer>) -> Result<[Vec<Value>; N], An
 
 /// Returns the page that says why there are no records. While the service fetches them, the page checks again by
 /// itself.
-pub(super) fn not_there(user: &str, answer: &Answer) -> Response {
+pub(super) fn not_there(answer: &Answer) -> Response {
     let waiting = WaitingPage {
-        user,
         stage: stage(answer),
         wait: wait(answer),
     };

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use url::Url;
 
 use super::state::App;
-use super::{developer, link, overview, pages, record, records, share, start};
+use super::{developer, link, overview, pages, profile, record, records, share, start};
 use crate::sandbox::payer::answer::body;
 
 /// Returns all routes under `/app`.
@@ -25,6 +25,8 @@ pub(in crate::sandbox) fn routes(app: Arc<App>) -> Router {
         .route("/app/link", get(link::show))
         .route("/app/link.js", get(link::script))
         .route("/app/link/exchange", post(link::exchange))
+        .route("/app/privacy", get(profile::privacy))
+        .route("/app/terms", get(profile::terms))
         .route("/app/style.css", get(style))
         .route("/app/wait.js", get(wait_script))
         .route("/app/records", get(records::show))

@@ -25,6 +25,9 @@ pub(super) struct Session {
     pub(super) user: String,
     pub(super) pending: Option<Pending>,
     pub(super) connection: Option<Connection>,
+    /// The name of the person whose records the connection has. `None` until these records were shown, and if they
+    /// have no name.
+    pub(super) name: Option<String>,
     /// The call of the button that was pressed last on the developer page, with the answer of the service.
     pub(super) last: Option<Deed>,
     /// The health link that was created last. Only this session has the link's key.
@@ -121,6 +124,7 @@ impl Sessions {
             user: format!("sample-user-{}", &Uuid::new_v4().simple().to_string()[..8]),
             pending: None,
             connection: None,
+            name: None,
             last: None,
             link: None,
             problem: None,
@@ -148,6 +152,13 @@ impl Sessions {
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// Returns the name of the person for the header of a page with records. It is empty if it is unknown.
+    pub(super) fn who(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
     }
 }
 

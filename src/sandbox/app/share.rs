@@ -37,7 +37,7 @@ impl Link {
 
 /// Downloads the health card as a file for wallets.
 pub(super) async fn card(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let Some((_, session, connection)) = connection(&app, &headers) else {
+    let Some((_, _, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     let asked = json!({"resourceType": "Parameters",
@@ -49,14 +49,14 @@ pub(super) async fn card(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
             let file = json!({"verifiableCredential": [card]}).to_string();
             kept("application/smart-health-card", name, file)
         }
-        Ok(answer) => not_yet(&session.user, &answer),
+        Ok(answer) => not_yet(&answer),
         Err(error) => failed(&error.to_string()),
     }
 }
 
 /// Shows the health links.
 pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let Some((_, session, connection)) = connection(&app, &headers) else {
+    let Some((_, mut session, connection)) = connection(&app, &headers) else {
         return see_other(&format!("{}/app", app.client.settings.base_url));
     };
     let answer = match app.client.links(&connection.access_token).await {
@@ -65,13 +65,15 @@ pub(super) async fn show(State(app): State<Arc<App>>, headers: HeaderMap) -> Res
     };
     let listed = answer.body["healthLinks"].as_array().into_iter().flatten();
     let links: Vec<Link> = listed.filter_map(Link::read).collect();
-    let made = session.link.filter(|made| links.iter().any(|link| link.id == made.id));
+    let made = session.link.take();
+    let made = made.filter(|made| links.iter().any(|link| link.id == made.id));
+    let stage = match answer.status {
+        200 => Stage::There,
+        _ => stage(&answer),
+    };
     let share = SharePage {
-        user: &session.user,
-        stage: match answer.status {
-            200 => Stage::There,
-            _ => stage(&answer),
-        },
+        who: if stage == Stage::There { session.who() } else { "" },
+        stage,
         wait: wait(&answer),
         problem: session.problem.as_deref(),
         made: made.as_ref(),

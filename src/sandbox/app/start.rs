@@ -104,6 +104,7 @@ pub(super) fn connected(app: &App, name: &str, way: Way, answer: Answer) -> Resp
     };
     app.sessions.change(name, |session| {
         session.connection = Some(connection);
+        session.name = None;
         session.last = None;
     });
     see_other(&format!("{}/app/records", app.client.settings.base_url))

@@ -58,6 +58,9 @@ pub(in crate::cli) struct Args {
     pages: PageArgs,
     #[command(flatten)]
     rates: RateArgs,
+    /// Print the addresses as one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Generates people if the lake has none, prints example requests, and serves until a signal stops the server.
@@ -69,6 +72,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         patients,
         pages,
         rates,
+        json,
     } = arguments;
     // Checks the input before generating people.
     let pages = pages.pages()?;
@@ -100,7 +104,11 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     // The user may paste the printed commands at once. `tabularium token` makes a token for the stored address, so
     // store the address before the commands are printed.
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
-    println!("{guide}");
+    if json {
+        println!("{:#}", guide.object());
+    } else {
+        println!("{guide}");
+    }
     let terminology: Arc<Terminology> = Arc::default();
     // Without RUST_LOG, requests are not logged, because they would push the printed text off the screen.
     logging::start_with(LogFormat::Text, "info,tabularium::http::server::frame=warn");

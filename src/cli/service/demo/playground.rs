@@ -7,17 +7,16 @@ use std::net::TcpListener;
 use crate::cli::configuration::address::listen as listen_on;
 use crate::cli::terminal::failure::Failure;
 use crate::consent::{
-    Actor, ApplicationChange, AuthorizationType, EndpointStatus, IdentityProvider, NewApplication, NewEndpoint,
+    Actor, ApplicationChange, AuthorizationType, EndpointStatus, IdentityProvider, Logo, NewApplication, NewEndpoint,
     Organization, OrganizationChange, Store, SyncFrequency,
 };
 use crate::lake::Mode;
-use crate::sandbox::app::AppSettings;
+use crate::sandbox::app::{AppSettings, MARK};
 use crate::sandbox::payer::{self, CLIENT_ID, CLIENT_SECRET, Kind, ORGANIZATIONS, Sandbox, Settings};
 
 /// The sample application's id.
 const SAMPLE: &str = "sample";
-/// The purpose of the sample application, which patients read. The application has no links to a privacy policy or
-/// terms, because these must be https.
+/// The purpose of the sample application, which patients read.
 const PURPOSE: &str = "It shows you your records in one place.";
 /// The code of the sandbox's identity provider.
 const PROVIDER: &str = "TRUENAME";
@@ -33,11 +32,13 @@ const MAX_PEOPLE: u64 = 100_000;
 /// The seed of the demo's population and of the sandbox. Both therefore have the same people.
 pub(super) const SEED: u64 = 1;
 
-/// The address of the sandbox and a login, which the demo prints.
+/// The address of the sandbox, an organization and a login, which the demo prints.
 pub(in crate::cli) struct Playground {
     /// The sandbox's address.
     pub(in crate::cli) sandbox: String,
-    /// The user name of a person in the sandbox.
+    /// The name of an organization with the clinical records of everybody.
+    pub(in crate::cli) organization: &'static str,
+    /// The user name of a person in the sandbox who takes a medicine now, if there is one.
     pub(in crate::cli) user: String,
 }
 
@@ -68,7 +69,7 @@ pub(in crate::cli) fn open(
         knobs: Vec::new(),
     };
     let sandbox = Sandbox::new(settings).map_err(Failure::other)?;
-    let user = sandbox.person(0).map(|person| person.user).unwrap_or_default();
+    let user = sandbox.example().map(|person| person.user).unwrap_or_default();
     let sandbox = sandbox.with_app(app).map_err(Failure::other)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -90,8 +91,16 @@ pub(in crate::cli) fn open(
         .map_err(Failure::other)?;
     Ok(Playground {
         sandbox: address.to_owned(),
+        organization: clinical().name,
         user,
     })
+}
+
+/// Returns the organization that the demo suggests. A health plan has claims, but neither lab values nor medicines that
+/// are taken now.
+fn clinical() -> &'static payer::Organization {
+    let provider = ORGANIZATIONS.iter().find(|one| one.kind == Kind::Provider);
+    provider.unwrap_or(&ORGANIZATIONS[0])
 }
 
 /// Stores the organizations, the identity provider and the record locator of the sandbox at address `sandbox`.
@@ -141,8 +150,10 @@ fn list(store: &Store, organization: &payer::Organization, sandbox: &str) -> Res
         .organizations()
         .save(&listed, Actor::Operator)
         .map_err(Failure::other)?;
+    let logo = Logo::new(organization.mark.as_bytes().to_vec()).map_err(Failure::other)?;
     let profile = OrganizationChange {
         place: Some(organization.place),
+        logo: Some(Some(&logo)),
         ..OrganizationChange::default()
     };
     store
@@ -251,9 +262,13 @@ fn sample(store: &Store, service: &str, sandbox: &str) -> Result<AppSettings, Fa
     let keys = keys.and_then(|keys| Some((keys.publishable, keys.secret?)));
     let (publishable_key, secret_key) =
         keys.ok_or_else(|| Failure::other("the application \"sample\" in the folder is not the demo's"))?;
+    let logo = Logo::new(MARK.as_bytes().to_vec()).map_err(Failure::other)?;
+    let (privacy, terms) = (format!("{sandbox}/app/privacy"), format!("{sandbox}/app/terms"));
     let profile = ApplicationChange {
         purpose: Some(PURPOSE),
-        ..ApplicationChange::default()
+        privacy: Some(&privacy),
+        terms: Some(&terms),
+        logo: Some(Some(&logo)),
     };
     store
         .profiles()

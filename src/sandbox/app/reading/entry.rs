@@ -52,13 +52,16 @@ pub(in crate::sandbox::app) fn visit(visit: &Value, conditions: &[Value], proced
         let own = all
             .iter()
             .filter(|one| one["encounter"]["reference"].as_str() == Some(name.as_str()));
-        own.filter_map(|one| concept(&one["code"]))
-            .take(DETAILS)
-            .collect::<Vec<String>>()
+        // Each line of a claim gives a resource of its own, so a name may come several times. The visit may also be
+        // named after one of its procedures.
+        first_of_each(
+            own.filter_map(|one| concept(&one["code"]))
+                .filter(|one| *one != entry.title),
+        )
     };
     let (diagnoses, done) = (at_visit(conditions), at_visit(procedures));
     let reasons = list(&visit["reasonCode"]).filter_map(concept);
-    let reasons: Vec<String> = reasons.filter(|one| !diagnoses.contains(one)).take(DETAILS).collect();
+    let reasons = first_of_each(reasons.filter(|one| !diagnoses.contains(one)));
     entry.facts.extend(
         [("Reason", reasons), ("Diagnosis", diagnoses), ("Procedure", done)]
             .into_iter()
@@ -112,6 +115,17 @@ impl Entry {
     }
 }
 
+/// Returns the first `DETAILS` different texts.
+fn first_of_each(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut first: Vec<String> = Vec::new();
+    for text in texts {
+        if first.len() < DETAILS && !first.contains(&text) {
+            first.push(text);
+        }
+    }
+    first
+}
+
 fn entry(resource: &Value, title: Option<String>) -> Entry {
     let mut tags = list(&resource["meta"]["tag"]);
     let made = tags.find(|tag| {
@@ -161,6 +175,21 @@ mod tests {
             ("With", vec!["Clinic".to_owned()]),
             ("Diagnosis", vec!["Asthma".to_owned()]),
             ("Procedure", vec!["Spirometry".to_owned()]),
+        ];
+        assert_eq!(entry.facts, expected);
+    }
+
+    #[test]
+    fn a_visit_names_each_procedure_once_and_not_its_own_title_again() {
+        let stay = json!({"resourceType": "Encounter", "id": "v", "type": [{"text": "Emergency visit, level 4"}],
+            "reasonCode": [{"text": "Fall"}, {"text": "Fall"}]});
+        let done = |text: &str| json!({"encounter": {"reference": "Encounter/v"}, "code": {"text": text}});
+        let procedures = ["Emergency visit, level 4", "X-ray", "X-ray", "Emergency visit, level 4"].map(done);
+        let entry = visit(&stay, &[], &procedures);
+        assert_eq!(entry.title, "Emergency visit, level 4");
+        let expected = [
+            ("Reason", vec!["Fall".to_owned()]),
+            ("Procedure", vec!["X-ray".to_owned()]),
         ];
         assert_eq!(entry.facts, expected);
     }

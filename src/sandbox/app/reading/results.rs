@@ -1,12 +1,12 @@
 //! Groups lab values and vital signs into series, each with its newest values and a chart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 use serde_json::Value;
 
 use super::chart::{Chart, Point};
-use super::text::{concept, iso_day, list, moment, said_day, said_number, said_unit, shortened};
+use super::text::{concept, iso_day, list, moment, said_day, said_number, said_unit, short_name, shortened};
 
 /// The maximum number of values of a series that are listed and drawn. If there are more, the newest are used.
 const MAX_READINGS: usize = 12;
@@ -29,15 +29,16 @@ pub(in crate::sandbox::app) struct Reading {
     pub(in crate::sandbox::app) name: String,
 }
 
-/// The values that have the same title and unit. `readings` has the newest of them, at most `MAX_READINGS`. The newest
+/// The values that have the same name and unit. `readings` has the newest of them, at most `MAX_READINGS`. The newest
 /// value comes first.
 #[derive(Debug, PartialEq)]
 pub(in crate::sandbox::app) struct Series {
+    /// The name of the values. A LOINC name is shortened, unless another series has the same short name.
     pub(in crate::sandbox::app) title: String,
     /// The normal range of the newest value in words, such as `4 to 5.6 %`. `None` if this value has no range.
     pub(in crate::sandbox::app) usual: Option<String>,
     pub(in crate::sandbox::app) readings: Vec<Reading>,
-    /// The number of all values with this title and unit. `readings` has only the newest of them.
+    /// The number of all values with this name and unit. `readings` has only the newest of them.
     pub(in crate::sandbox::app) total: usize,
     pub(in crate::sandbox::app) chart: Option<Chart>,
 }
@@ -50,22 +51,39 @@ impl Series {
 
     /// Returns a sentence about the chart for people who cannot see it.
     pub(in crate::sandbox::app) fn described(&self) -> String {
-        let numbers = || self.readings.iter().filter_map(|one| one.number);
-        let (low, high) = numbers().fold((f64::MAX, f64::MIN), |(low, high), number| {
-            (low.min(number), high.max(number))
-        });
-        let (Some(newest), Some(oldest)) = (self.readings.first(), self.readings.last()) else {
+        let Some(Scale {
+            from,
+            to,
+            lowest,
+            highest,
+        }) = self.scale()
+        else {
             return String::new();
         };
-        format!(
-            "{} values from {} to {}, between {} and {}",
-            numbers().count(),
-            oldest.when,
-            newest.when,
-            said_number(low),
-            said_number(high)
-        )
+        let count = self.readings.iter().filter(|one| one.number.is_some()).count();
+        format!("{count} values from {from} to {to}, between {lowest} and {highest}")
     }
+
+    /// Returns the scale of the chart, as people write it. `None` if no value is a number.
+    pub(in crate::sandbox::app) fn scale(&self) -> Option<Scale> {
+        let (newest, oldest) = (self.readings.first()?, self.readings.last()?);
+        let numbers = || self.readings.iter().filter_map(|one| one.number);
+        Some(Scale {
+            from: oldest.when.clone(),
+            to: newest.when.clone(),
+            lowest: said_number(numbers().reduce(f64::min)?),
+            highest: said_number(numbers().reduce(f64::max)?),
+        })
+    }
+}
+
+/// The scale of a chart: the days and the values between which its dots lie.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::sandbox::app) struct Scale {
+    pub(in crate::sandbox::app) from: String,
+    pub(in crate::sandbox::app) to: String,
+    pub(in crate::sandbox::app) lowest: String,
+    pub(in crate::sandbox::app) highest: String,
 }
 
 /// A value with its title, unit and normal range.
@@ -90,13 +108,31 @@ pub(in crate::sandbox::app) fn series(observations: &[Value]) -> Vec<Series> {
     let newest = |series: &Series| series.newest().map(|reading| iso_day(&reading.at).to_owned());
     // The sort is stable. So series whose newest values are from the same day stay in the order of their titles.
     all.sort_by_key(|series| std::cmp::Reverse(newest(series)));
+    shorten_titles(&mut all);
     all
 }
 
-/// Returns the value of an Observation and the values of its components, each with its title.
+/// Shortens the titles. A short name that would stand for several names is not used: glucose is measured in blood and
+/// in urine.
+fn shorten_titles(all: &mut [Series]) {
+    let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for series in all.iter() {
+        let of_short = names.entry(short_name(&series.title).to_owned()).or_default();
+        of_short.insert(series.title.clone());
+    }
+    for series in all {
+        let short = short_name(&series.title).to_owned();
+        if names.get(&short).is_some_and(|names| names.len() == 1) {
+            series.title = short;
+        }
+    }
+}
+
+/// Returns the value of an Observation and the values of its components, each with its short name.
 pub(in crate::sandbox::app) fn readings(observation: &Value) -> Vec<(String, Reading)> {
     let all = measured(observation).into_iter();
-    all.map(|one| (one.title, one.reading)).collect()
+    all.map(|one| (short_name(&one.title).to_owned(), one.reading))
+        .collect()
 }
 
 fn measured(observation: &Value) -> Vec<Measured> {
@@ -243,6 +279,28 @@ mod tests {
             glucose.described(),
             "2 values from 1 January 2026 to 2 March 2026, between 90 and 130.5"
         );
+        let scale = glucose.scale().unwrap();
+        assert_eq!(
+            (scale.from.as_str(), scale.to.as_str()),
+            ("1 January 2026", "2 March 2026")
+        );
+        assert_eq!((scale.lowest.as_str(), scale.highest.as_str()), ("90", "130.5"));
+        assert_eq!(all[0].scale(), None);
+    }
+
+    #[test]
+    fn a_long_name_is_shortened_unless_two_would_be_the_same() {
+        let named = |name: &str| json!({"status": "final", "code": {"text": name}, "effectiveDateTime": "2026-01-01", "valueInteger": 5});
+        let titles = |names: &[&str]| -> Vec<String> {
+            let observations: Vec<Value> = names.iter().map(|name| named(name)).collect();
+            series(&observations).into_iter().map(|one| one.title).collect()
+        };
+        let blood = "Glucose [Mass/volume] in Blood";
+        let urine = "Glucose [Mass/volume] in Urine";
+        let iron = "Iron [Mass/volume] in Serum or Plasma";
+        assert_eq!(titles(&[blood, iron]), ["Glucose", "Iron"]);
+        assert_eq!(titles(&[blood, urine, iron]), [blood, urine, "Iron"]);
+        assert_eq!(readings(&named(iron))[0].0, "Iron");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+/// The text that the service writes into a required element that the source left out (docs/normalization.md).
+const PLACEHOLDER: &str = "Undefined by source";
 const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -31,18 +33,32 @@ pub(in crate::sandbox::app) fn list(value: &Value) -> impl Iterator<Item = &Valu
 }
 
 /// Returns the name of a CodeableConcept: its text. If there is none, returns the first display of its codings, or
-/// otherwise their first code.
+/// otherwise their first code. The service's placeholder is no name.
 pub(in crate::sandbox::app) fn concept(concept: &Value) -> Option<String> {
     let codings = || list(&concept["coding"]);
-    let display = || codings().find_map(|coding| coding["display"].as_str());
+    let display = || codings().find_map(|coding| stated(&coding["display"]));
     let code = || codings().find_map(|coding| coding["code"].as_str());
-    let text = concept["text"].as_str().or_else(display).or_else(code);
+    let text = stated(&concept["text"]).or_else(display).or_else(code);
     text.map(shortened)
 }
 
-/// Returns the display text of a reference.
+/// Returns the display text of a reference. The service's placeholder is no such text.
 pub(in crate::sandbox::app) fn reference(reference: &Value) -> Option<String> {
-    reference["display"].as_str().map(shortened)
+    stated(&reference["display"]).map(shortened)
+}
+
+/// Returns a text that the source stated. `None` if the value is no text or the service's placeholder.
+fn stated(value: &Value) -> Option<&str> {
+    value.as_str().filter(|text| *text != PLACEHOLDER)
+}
+
+/// Returns the short form of a LOINC name: the part before the measured property, which is in brackets. So
+/// `Glucose [Mass/volume] in Blood` becomes `Glucose`. A name without brackets stays as it is.
+pub(in crate::sandbox::app) fn short_name(name: &str) -> &str {
+    match name.split_once(" [") {
+        Some((short, rest)) if !short.trim().is_empty() && rest.contains(']') => short.trim_end(),
+        _ => name,
+    }
 }
 
 /// Returns a resource's type and id, such as `Encounter/1`.
@@ -180,6 +196,29 @@ mod tests {
         assert_eq!(said_period(&json!({"end": "2026-03-02"})).unwrap(), "2 March 2026");
         assert_eq!(said_period(&json!({})), None);
         assert_eq!([5.0, 36.80, 0.25].map(said_number), ["5", "36.8", "0.25"]);
+    }
+
+    #[test]
+    fn the_placeholder_of_the_service_is_not_shown() {
+        let absent = "Undefined by source";
+        assert_eq!(reference(&json!({"display": absent})), None);
+        assert_eq!(reference(&json!({"display": "Dr. Low"})).unwrap(), "Dr. Low");
+        assert_eq!(concept(&json!({"text": absent})), None);
+        let coded = json!({"text": absent, "coding": [{"display": absent}, {"code": "x", "display": "Gout"}]});
+        assert_eq!(concept(&coded).unwrap(), "Gout");
+    }
+
+    #[test]
+    fn a_laboratory_name_is_cut_before_its_property() {
+        for (name, short) in [
+            ("Cholesterol [Mass/volume] in Serum or Plasma", "Cholesterol"),
+            ("Body mass index (BMI) [Ratio]", "Body mass index (BMI)"),
+            ("Heart rate", "Heart rate"),
+            (" [x]", " [x]"),
+            ("Odd [name", "Odd [name"),
+        ] {
+            assert_eq!(short_name(name), short);
+        }
     }
 
     #[test]

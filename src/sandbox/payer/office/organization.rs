@@ -27,6 +27,8 @@ pub struct Organization {
     pub id: &'static str,
     /// The name.
     pub name: &'static str,
+    /// The logo as SVG.
+    pub mark: &'static str,
     /// The brands that patients know.
     pub labels: &'static [&'static str],
     /// The place as patients name it, such as `Chicago, Illinois`.
@@ -77,6 +79,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
     Organization {
         id: "lakeshore",
         name: "Lakeshore Health Plan",
+        mark: include_str!("../../../../templates/sandbox/marks/lakeshore.svg"),
         labels: &["Lakeshore Health Plan", "Lakeshore Senior Advantage"],
         place: "Chicago, Illinois",
         kind: Kind::Payer,
@@ -88,6 +91,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
     Organization {
         id: "cedarway",
         name: "Cedarway Mutual",
+        mark: include_str!("../../../../templates/sandbox/marks/cedarway.svg"),
         labels: &["Cedarway Mutual", "Cedarway Family Care"],
         place: "Des Moines, Iowa",
         kind: Kind::Payer,
@@ -108,6 +112,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
     Organization {
         id: "hilltop",
         name: "Hilltop Cooperative",
+        mark: include_str!("../../../../templates/sandbox/marks/hilltop.svg"),
         labels: &["Hilltop Cooperative"],
         place: "Madison, Wisconsin",
         kind: Kind::Payer,
@@ -119,6 +124,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
     Organization {
         id: "riverbend",
         name: "Riverbend Medical Center",
+        mark: include_str!("../../../../templates/sandbox/marks/riverbend.svg"),
         labels: &["Riverbend Medical Center", "MyRiverbend"],
         place: "Portland, Oregon",
         kind: Kind::Provider,
@@ -130,6 +136,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
     Organization {
         id: "fernwood",
         name: "Fernwood Family Practice",
+        mark: include_str!("../../../../templates/sandbox/marks/fernwood.svg"),
         labels: &["Fernwood Family Practice", "Fernwood Patient Portal"],
         place: "Eugene, Oregon",
         kind: Kind::Portal,
@@ -141,13 +148,21 @@ pub const ORGANIZATIONS: &[Organization] = &[
     facility(
         "northfield",
         "Northfield Hospital",
+        include_str!("../../../../templates/sandbox/marks/northfield.svg"),
         &["Northfield Hospital"],
         "Minneapolis, Minnesota",
     ),
-    facility("eastgate", "Eastgate Clinic", &["Eastgate Clinic"], "Columbus, Ohio"),
+    facility(
+        "eastgate",
+        "Eastgate Clinic",
+        include_str!("../../../../templates/sandbox/marks/eastgate.svg"),
+        &["Eastgate Clinic"],
+        "Columbus, Ohio",
+    ),
     facility(
         "oldmill",
         "Old Mill Family Practice",
+        include_str!("../../../../templates/sandbox/marks/oldmill.svg"),
         &["Old Mill Family Practice"],
         "Burlington, Vermont",
     ),
@@ -157,6 +172,7 @@ pub const ORGANIZATIONS: &[Organization] = &[
 pub(in crate::sandbox::payer) const IDENTITY: Organization = Organization {
     id: "identity",
     name: "Truename Identity",
+    mark: include_str!("../../../../templates/sandbox/marks/identity.svg"),
     labels: &["Truename Identity"],
     place: "",
     kind: Kind::Identity,
@@ -169,12 +185,14 @@ pub(in crate::sandbox::payer) const IDENTITY: Organization = Organization {
 const fn facility(
     id: &'static str,
     name: &'static str,
+    mark: &'static str,
     labels: &'static [&'static str],
     place: &'static str,
 ) -> Organization {
     Organization {
         id,
         name,
+        mark,
         labels,
         place,
         kind: Kind::Facility,

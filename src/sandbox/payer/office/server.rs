@@ -9,9 +9,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
+use serde_json::Value;
 use tokio::net::TcpListener;
 
-use super::super::answer::page;
+use super::super::answer::{body, page};
 use super::super::records::pages::{HomePage, Listed};
 use super::super::records::{fhir, metadata};
 use super::super::sign_in::{authorize, consent, identity, login, token};
@@ -20,7 +21,7 @@ use super::organization::{CLIENT_ID, Kind};
 use super::people::{PASSWORD, Person};
 use super::world::{Settings, World};
 use super::{admin, locator};
-use crate::sandbox::app::{App, AppSettings};
+use crate::sandbox::app::{App, AppSettings, MARK};
 
 /// The maximum number of people that the start page lists.
 const NAMED: u64 = 12;
@@ -50,12 +51,28 @@ impl Sandbox {
         self.world.people.person(index)
     }
 
+    /// Returns a person to try the sandbox with: the first of the start page who takes a medicine now. If nobody does,
+    /// the first person.
+    pub fn example(&self) -> Option<Person> {
+        let people = &self.world.people;
+        let takes_medicine = |index: &u64| {
+            let is_active =
+                |json: &str| serde_json::from_str::<Value>(json).is_ok_and(|resource| resource["status"] == "active");
+            let records = people.records(*index);
+            let mut orders = records.iter().filter(|one| one.resource_type == "MedicationRequest");
+            orders.any(|order| is_active(order.json))
+        };
+        let listed = NAMED.min(people.count());
+        people.person((0..listed).find(takes_medicine).unwrap_or(0))
+    }
+
     /// Returns all routes.
     pub fn router(&self) -> Router {
         let has_app = self.app.is_some();
         let app = self.app.clone().map(crate::sandbox::app::routes);
         let organizations = Router::new()
             .route("/", get(move |state| home(state, has_app)))
+            .route("/favicon.ico", get(icon))
             .route("/identity/.well-known/openid-configuration", get(identity::discovery))
             .route("/identity/jwks", get(identity::jwks))
             .route("/locator/search", post(locator::search))
@@ -106,6 +123,11 @@ impl Sandbox {
         });
         axum::serve(listener, self.router()).with_graceful_shutdown(stop).await
     }
+}
+
+/// Returns the icon of all pages. Browsers go by the media type, not by the name in the address.
+async fn icon() -> Response {
+    body(StatusCode::OK, "image/svg+xml", MARK)
 }
 
 /// Shows the start page.

@@ -21,6 +21,7 @@ use super::super::sign_in::grants::Consent;
 use super::bundle::{Page, Query};
 use super::dialect;
 use super::holding::Holding;
+use super::pages::nowhere;
 use super::papers;
 use crate::fhir::outcome::IssueType;
 
@@ -160,8 +161,13 @@ pub(in crate::sandbox::payer) async fn operation(
     framed(&world, &organization, &headers, asked).await
 }
 
-/// Answers a path that has no route by 404.
-pub(in crate::sandbox::payer) async fn nothing() -> Response {
+/// Answers a path that has no route by 404: with a page if the client is a browser, and otherwise with an
+/// OperationOutcome.
+pub(in crate::sandbox::payer) async fn nothing(headers: HeaderMap) -> Response {
+    let mut accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    if accepted.any(|types| types.contains("text/html")) {
+        return nowhere();
+    }
     outcome(StatusCode::NOT_FOUND, IssueType::NotSupported, "there is nothing here")
 }
 
@@ -239,7 +245,7 @@ async fn framed(
         .office(organization)
         .filter(|office| office.organization.kind != Kind::Identity);
     let Some(office) = office else {
-        return nothing().await;
+        return nothing(headers.clone()).await;
     };
     let _in_flight = office.counts.enter();
     let knobs = office.knobs();

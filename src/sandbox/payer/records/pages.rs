@@ -12,6 +12,8 @@ use super::super::office::people::Person;
 #[template(path = "sandbox/login.html")]
 pub(in crate::sandbox::payer) struct LoginPage<'a> {
     pub(in crate::sandbox::payer) organization: &'a str,
+    /// The organization's logo as SVG.
+    pub(in crate::sandbox::payer) mark: &'static str,
     pub(in crate::sandbox::payer) flow: &'a str,
     pub(in crate::sandbox::payer) user: &'a str,
     pub(in crate::sandbox::payer) wrong: bool,
@@ -24,6 +26,8 @@ pub(in crate::sandbox::payer) struct LoginPage<'a> {
 #[template(path = "sandbox/consent.html")]
 pub(in crate::sandbox::payer) struct ConsentPage<'a> {
     pub(in crate::sandbox::payer) organization: &'a str,
+    /// The organization's logo as SVG.
+    pub(in crate::sandbox::payer) mark: &'static str,
     pub(in crate::sandbox::payer) flow: &'a str,
     pub(in crate::sandbox::payer) person: &'a Person,
     /// The resource types, each with the words that the page shows for it.
@@ -38,6 +42,8 @@ pub(in crate::sandbox::payer) struct ConsentPage<'a> {
 #[template(path = "sandbox/check.html")]
 pub(in crate::sandbox::payer) struct CheckPage<'a> {
     pub(in crate::sandbox::payer) organization: &'a str,
+    /// The organization's logo as SVG.
+    pub(in crate::sandbox::payer) mark: &'static str,
     pub(in crate::sandbox::payer) flow: &'a str,
     pub(in crate::sandbox::payer) person: &'a Person,
 }
@@ -69,6 +75,15 @@ pub(in crate::sandbox::payer) struct Listed {
 struct MessagePage<'a> {
     title: &'a str,
     text: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "sandbox/nowhere.html")]
+struct NowherePage;
+
+/// Returns the page for an address at which there is nothing.
+pub(in crate::sandbox::payer) fn nowhere() -> Response {
+    page(StatusCode::NOT_FOUND, &NowherePage)
 }
 
 /// Returns a page with a message.

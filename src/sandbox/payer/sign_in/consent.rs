@@ -108,6 +108,7 @@ fn form(office: &Office, name: &str, flow: &Flow, person: &Person, nothing: bool
     if organization.kind == Kind::Identity {
         let check = CheckPage {
             organization: organization.name,
+            mark: organization.mark,
             flow: name,
             person,
         };
@@ -116,6 +117,7 @@ fn form(office: &Office, name: &str, flow: &Flow, person: &Person, nothing: bool
     let types = flow.requested.offered(organization, &office.knobs().withhold);
     let consent = ConsentPage {
         organization: organization.name,
+        mark: organization.mark,
         flow: name,
         person,
         types: types

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::super::answer::{page, see_other};
+use super::super::office::organization::Organization;
 use super::super::office::people::PASSWORD;
 use super::super::office::world::World;
 use super::super::params::Params;
@@ -31,7 +32,7 @@ pub(in crate::sandbox::payer) async fn show(
     if office.grants().flow(flow).is_none() {
         return over();
     }
-    page(StatusCode::OK, &form(&world, office.organization.name, flow, "", false))
+    page(StatusCode::OK, &form(&world, office.organization, flow, "", false))
 }
 
 /// Logs the person in, or shows the page again if the name or the password is wrong.
@@ -56,15 +57,22 @@ pub(in crate::sandbox::payer) async fn log_in(
         }
         None => page(
             StatusCode::UNPROCESSABLE_ENTITY,
-            &form(&world, office.organization.name, flow, user, true),
+            &form(&world, office.organization, flow, user, true),
         ),
     }
 }
 
-fn form<'a>(world: &World, organization: &'a str, flow: &'a str, user: &'a str, wrong: bool) -> LoginPage<'a> {
+fn form<'a>(
+    world: &World,
+    organization: &'static Organization,
+    flow: &'a str,
+    user: &'a str,
+    wrong: bool,
+) -> LoginPage<'a> {
     let people = (0..NAMED).filter_map(|index| world.people.person(index));
     LoginPage {
-        organization,
+        organization: organization.name,
+        mark: organization.mark,
         flow,
         user,
         wrong,
