@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use clap::builder::{StringValueParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -80,7 +81,21 @@ enum Command {
 
 /// Builds the clap command with all subcommands and options.
 pub(super) fn program() -> clap::Command {
-    help::grouped(with_sources(Arguments::command()))
+    help::grouped(with_references(with_sources(Arguments::command())))
+}
+
+/// Lets each `--patient` take a reference (`Patient/ID`) in the place of an id.
+fn with_references(command: clap::Command) -> clap::Command {
+    let takes_patient = command.get_arguments().any(|argument| argument.get_id() == "patient");
+    let command = if takes_patient {
+        let id = |text: String| text.strip_prefix("Patient/").unwrap_or(&text).to_owned();
+        command.mut_arg("patient", |patient| {
+            patient.value_parser(StringValueParser::new().map(id))
+        })
+    } else {
+        command
+    };
+    command.mut_subcommands(with_references)
 }
 
 /// Names the environment variable for the data folder in the help of each `--data`, except that of `demo`.
@@ -105,9 +120,9 @@ pub fn run() -> ExitCode {
         Ok(line) => line,
         Err(failure) => return failure.report(),
     };
-    let parsed = program.clone().try_get_matches_from(line);
+    let parsed = program.clone().try_get_matches_from(&line);
     let parsed = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = parsed.unwrap_or_else(|error| with_hint(error).exit());
+    let arguments = parsed.unwrap_or_else(|error| help::with_tips(with_hint(error), &program, &line).exit());
     if arguments.quiet {
         manner::be_quiet();
     }

@@ -1,10 +1,14 @@
-//! The program's main help page. It lists the commands in groups, and those for beginners come first.
+//! The program's main help page, and the tips of clap's errors. The page lists the commands in groups, and those for
+//! beginners come first.
 
+use std::ffi::OsString;
 use std::fmt::Write;
 
 use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::terminal::manner::{HEADING, NAME, width};
+use crate::fhir::nearest::nearest;
 
 /// The titles of the groups, each with its commands. Every command is in exactly one group.
 const GROUPS: [(&str, &[&str]); 7] = [
@@ -39,6 +43,37 @@ pub(super) fn grouped(program: Command) -> Command {
         groups(&program, width().min(WIDEST))
     );
     program.help_template(template)
+}
+
+/// Returns the error of a command line with better tips. Adds clap's tip about a similar command to the errors of
+/// `help`, which lack it. Removes the tip to write `--` before an unknown option, because it is of no use.
+pub(super) fn with_tips(mut error: clap::Error, program: &Command, line: &[OsString]) -> clap::Error {
+    if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
+        let useful = tips
+            .into_iter()
+            .filter(|tip| !tip.to_string().contains("as a value, use"));
+        let useful: Vec<_> = useful.collect();
+        if !useful.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(useful));
+        }
+    }
+    let unknown = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(unknown)) => unknown.clone(),
+        _ => return error,
+    };
+    if error.kind() == ErrorKind::InvalidSubcommand && error.get(ContextKind::SuggestedSubcommand).is_none() {
+        // The words before the unknown one name the command that it should be a part of.
+        let words = line.iter().skip(1).filter_map(|word| word.to_str());
+        let words = words.take_while(|word| *word != unknown);
+        let command = words.fold(program, |command, word| {
+            command.find_subcommand(word).unwrap_or(command)
+        });
+        if let Some(meant) = nearest(&unknown, command.get_subcommands().map(Command::get_name)) {
+            let meant = ContextValue::Strings(vec![meant.to_owned()]);
+            error.insert(ContextKind::SuggestedSubcommand, meant);
+        }
+    }
+    error
 }
 
 /// Formats the groups. Each command has its name and its description, wrapped at `width`.
@@ -96,22 +131,7 @@ mod tests {
     }
 
     /// Commands without `--json`. They run a server, write output in a format of its own, or have no result.
-    const WITHOUT_JSON: [&str; 14] = [
-        "completions",
-        "demo",
-        "everything",
-        "fhirpath",
-        "man",
-        "pdf",
-        "run",
-        "run-plan",
-        "sandbox",
-        "search",
-        "serve",
-        "sql",
-        "summary",
-        "help",
-    ];
+    const WITHOUT_JSON: [&str; 7] = ["completions", "help", "man", "pdf", "run-plan", "sandbox", "serve"];
 
     fn without_json(path: &str, command: &Command, found: &mut Vec<String>) {
         let mut subcommands = command

@@ -227,7 +227,8 @@ function refuse(remaining) {
   if (remaining === 0) {
     throw new Problem(said('ended_title'), said('tries_over'));
   }
-  const text = remaining === 1 ? said('wrong_last') : said('wrong', { tries: remaining });
+  // The server has written this text for each number, in the plural form of the language.
+  const text = said(`wrong_${remaining}`);
   at('status').textContent = '';
   at('problem').replaceChildren(element('p', text));
   at('problem').hidden = false;

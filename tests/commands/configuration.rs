@@ -124,15 +124,53 @@ fn what_is_wrong_in_the_file_is_named_with_key_and_line() {
         tabularium: DIR/tabularium.toml:1: dat is not known; did you mean 'data'?
         tabularium: DIR/tabularium.toml:2: syncs belongs below [serve]
         tabularium: DIR/tabularium.toml:4: serve.lisen is no option of serve; did you mean 'listen'?
-        tabularium: DIR/tabularium.toml:5: serve.syncs invalid value '1000' for '--syncs <N>': 1000 is not in 1..=256
+        tabularium: DIR/tabularium.toml:5: serve.syncs: invalid value '1000' for '--syncs <N>': 1000 is not in 1..=256
         tabularium: DIR/tabularium.toml:6: serve.listen "18300" is a port alone; an address goes before it: 127.0.0.1:18300, or 0.0.0.0:18300 for all
         tabularium: DIR/tabularium.toml:7: serve.base-url takes one value, not a list
         tabularium: DIR/tabularium.toml:8: serve.allow-explain is true or false
-        tabularium: DIR/tabularium.toml:9: serve.log-format invalid value 'xml' for '--log-format <LOG_FORMAT>' [possible values: text, json]
+        tabularium: DIR/tabularium.toml:9: serve.log-format: invalid value 'xml' for '--log-format <LOG_FORMAT>' [possible values: text, json]
         tabularium: DIR/tabularium.toml:10: serve.key-command runs a command, and no file is trusted with that; give --key-command
         tabularium: DIR/tabularium.toml:11: serve.data stands above [serve], because all commands take it
         tabularium: DIR/tabularium.toml:12: serve.until-stdin-ends is no option of serve"#]]
     .assert_eq(&lines.join("\n"));
+    // What a setting names is read.
+    let empty = path.join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let settings = "[serve]\nbranding = \"nowhere\"\nlanguages = \"nope\"\nsearch-parameters = \"none\"\n\
+                    terminology = \"empty\"\nkey-file = \"no.key\"\nbase-url = \"records\"\n";
+    write(path, settings);
+    let (code, said) = failed(path, &["config", "check"]);
+    assert_eq!(code, Some(2), "{said}");
+    for (line, key, what) in [
+        (2, "branding", "nowhere"),
+        (3, "languages", "nope"),
+        (4, "search-parameters", "none"),
+        (5, "terminology", "empty"),
+        (6, "key-file", "no.key"),
+        (7, "base-url", "\"records\" is no base address"),
+    ] {
+        let named = format!("tabularium.toml:{line}: serve.{key}: ");
+        let told = said.lines().any(|told| told.contains(&named) && told.contains(what));
+        assert!(told, "{key}: {said}");
+    }
+    write(path, "");
+    let (code, said) = failed(
+        path,
+        &[
+            "serve",
+            "--data",
+            "lake",
+            "--languages",
+            "nope",
+            "--listen",
+            "127.0.0.1:0",
+        ],
+    );
+    assert!(
+        code == Some(2) && said.starts_with("tabularium: --languages: nope: "),
+        "{said}"
+    );
+    write(path, "dat = 1\n");
     // All commands that would use the setting report the same error. Others do not read it.
     assert_eq!(failed(path, &["info"]).0, Some(2));
     assert!(run(path, &["info", "--data", "lake"]).status.success());

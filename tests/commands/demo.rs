@@ -58,16 +58,10 @@ fn demo_of(data: &Path, patients: &str) -> Process {
 fn the_demos_curl_lines_answer_and_a_second_run_starts_from_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("demo");
-    let arguments = [
-        "demo",
-        "--data",
-        text(&data),
-        "--listen",
-        "127.0.0.1:0",
-        "--patients",
-        "3",
-    ];
-    let demo = Process::start(&arguments);
+    let arguments = ["demo", "--data", "demo", "--listen", "127.0.0.1:0", "--patients", "3"];
+    // The lines are pasted in another folder than the one in which the demo was started.
+    let start = || Process::limited(&format!("cd '{}'", folder.path().display()), &arguments);
+    let demo = start();
     assert!(demo.printed.len() <= 16, "about a dozen lines: {:#?}", demo.printed);
     assert!(
         demo.printed.iter().all(|line| line.len() < 400),
@@ -101,7 +95,7 @@ fn the_demos_curl_lines_answer_and_a_second_run_starts_from_what_is_there() {
 
     assert_eq!(demo.terminate(), Some(0));
     std::fs::remove_dir_all(data.join("population")).unwrap();
-    let again = Process::start(&arguments);
+    let again = start();
     assert!(!data.join("population").exists(), "nothing is made up a second time");
     let (token, curls, _) = lines_to_paste(&again);
     assert!(pasted(&token, &curls[0]).contains("\"Patient\""));
@@ -265,8 +259,32 @@ fn the_demo_lists_the_sandboxs_organizations_and_offers_the_sample_application()
         let (status, page) = get(application(&demo));
         assert_eq!(status, 200);
         assert!(page.contains(&demo.base_url()), "{page}");
+        // The service shows a logo of each organization and of the application, and links to the application's policy.
+        let logos = [
+            "application/sample",
+            "organization/sandbox-lakeshore",
+            "organization/sandbox-oldmill",
+        ];
+        for logo in logos {
+            let (status, picture) = get(&format!("{}/connect/logo/{logo}", demo.base_url()));
+            assert!(status == 200 && picture.starts_with("<svg "), "{logo}: {picture}");
+        }
+        let mut surfer = at_the_application(&demo);
+        surfer.press("/app/connect", "Connect", &[]);
+        for path in ["privacy", "terms"] {
+            let address = format!("{}/{path}", application(&demo));
+            assert!(surfer.text.contains(&format!(r#"href="{address}""#)), "{}", surfer.text);
+            assert_eq!(get(&address).0, 200, "{address}");
+        }
         assert_eq!(demo.terminate(), Some(0));
     }
+}
+
+/// The organization and the login that the demo's text names.
+fn suggested(demo: &Process) -> (&str, &str) {
+    let words = demo.printed.iter().find_map(|line| line.trim().strip_prefix("Choose "));
+    let (organization, rest) = words.unwrap().split_once(", and log in as ").unwrap();
+    (organization, rest.split_whitespace().next().unwrap())
 }
 
 /// The sample application's address.
@@ -305,16 +323,61 @@ fn fetched(surfer: &mut Surfer) {
 }
 
 #[test]
+fn the_documented_path_leads_to_charts_and_to_medicines_of_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = demo_of(&folder.path().join("demo"), "3");
+    let (organization, user) = suggested(&demo);
+    let page = include_str!("../../docs/first-contact.md");
+    for words in [
+        format!("| Where are your records? | **{organization}** |"),
+        format!("| Sign in | type `{user}` and `sandbox`, then **Sign in** |"),
+    ] {
+        assert!(page.contains(&words), "docs/first-contact.md has no {words}");
+    }
+    let mut surfer = at_the_application(&demo);
+    surfer.press("/app/connect", "Connect", &[]);
+    surfer.press("/connect/choose", organization, &[]);
+    surfer.press("/connect/share", "", &[]);
+    surfer.press("/login", "Sign in", &[("user", user), ("password", "sandbox")]);
+    surfer.press("/consent", "Share", &[]);
+    assert_eq!(surfer.url.path(), "/app/records", "{}", surfer.text);
+    // The header has a person's name as soon as there are records, and never the application's id of the user.
+    assert!(!surfer.text.contains("sample-user-"), "{}", surfer.text);
+    fetched(&mut surfer);
+    let tile = |text: &str, name: &str| -> u64 {
+        let (before, _) = text.split_once(&format!("</strong> <span>{name}</span>")).unwrap();
+        before.rsplit_once("<strong>").unwrap().1.parse().unwrap()
+    };
+    assert!(tile(&surfer.text, "Medicines now") > 0, "{}", surfer.text);
+    assert!(tile(&surfer.text, "Lab values") > 0, "{}", surfer.text);
+    assert!(
+        surfer.text.contains(r#"<span class="who">Emma Nakamura</span>"#),
+        "{}",
+        surfer.text
+    );
+    surfer.go("/app/medicines");
+    assert!(surfer.text.contains(r#"<li class="current">"#), "{}", surfer.text);
+    assert!(surfer.text.contains("those that you take now first"), "{}", surfer.text);
+    surfer.go("/app/results");
+    let charts = surfer.text.matches(r#"<svg class="chart""#).count();
+    assert!(charts > 3, "{charts} charts: {}", surfer.text);
+    assert_eq!(surfer.text.matches("<figcaption>").count(), charts);
+    assert!(surfer.text.contains("<h2>Glucose</h2>"), "{}", surfer.text);
+    assert!(
+        surfer.text.contains(r#"<span class="who">Emma Nakamura</span>"#),
+        "{}",
+        surfer.text
+    );
+    assert_eq!(demo.terminate(), Some(0));
+}
+
+#[test]
 fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_ends() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("demo");
     let demo = demo_of(&data, "3");
-    let words = demo
-        .printed
-        .iter()
-        .find_map(|line| line.trim().strip_prefix("Log in as "))
-        .unwrap();
-    let user = words.split_whitespace().next().unwrap();
+    let user = login(&demo, 0);
+    let user = user.as_str();
 
     let mut surfer = at_the_application(&demo);
     surfer.press("/app/connect", "Connect", &[]);
@@ -327,7 +390,11 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
     surfer.press("/connect/choose", "Lakeshore Health Plan", &[]);
     surfer.press("/connect/share", "", &[]);
     surfer.press("/lakeshore/login", "Sign in", &[("user", user), ("password", "wrong")]);
-    assert!(surfer.text.contains("do not go together"), "{}", surfer.text);
+    assert!(
+        surfer.text.contains("The user name or the password is wrong"),
+        "{}",
+        surfer.text
+    );
     surfer.press(
         "/lakeshore/login",
         "Sign in",
@@ -386,6 +453,12 @@ fn in_the_demo_a_person_connects_records_and_the_application_reads_renews_and_en
         surfer.text
     );
     assert!(surfer.text.contains(r#"<li data-name="Coverage/"#), "{}", surfer.text);
+
+    // Claims do not name the prescriber. The service's placeholder for such an element is not shown.
+    for page in ["medicines", "overview", "visits", "records"] {
+        surfer.go(&format!("/app/{page}"));
+        assert!(!surfer.text.contains("Undefined by source"), "{page}: {}", surfer.text);
+    }
 
     // The whole record: all resources as one Bundle with the source's digits, and the summary.
     surfer.go("/app/record/everything");

@@ -40,7 +40,7 @@ fn a_table_is_shown_without_a_view() {
         "id   name       born        name_given\nann  Ann Smith  1980-02-03  [\"Ann\",\"B.\"]\n(1 row)\n"
     );
     let limited = shown(&["Patient", "--columns", "id", "--limit", "1"]);
-    assert!(limited.ends_with("\n(1 row; --limit shows more)\n"), "{limited}");
+    assert!(limited.ends_with("\n(1 of 3 rows; --limit shows more)\n"), "{limited}");
     let tables = shown(&[]);
     assert!(tables.contains("live.Observation"), "{tables}");
     let rows: Value = serde_json::from_str(&shown(&["Patient", "--columns", "id", "--json"])).unwrap();
@@ -52,6 +52,77 @@ fn a_table_is_shown_without_a_view() {
         .collect();
     ids.sort_unstable();
     assert_eq!(ids, ["ann", "bob", "cid"]);
+    let filtered = shown(&["Patient", "--columns", "id", "--limit", "1", "--where", "true"]);
+    assert!(filtered.ends_with("\n(1 row; --limit shows more)\n"), "{filtered}");
+    assert!(shown(&["Patient", "--columns", "id", "--json"]).ends_with("]\n"));
+}
+
+/// Blood pressures have their values in `component`. So `show` and `describe` must not hide it.
+#[test]
+fn elements_with_elements_of_their_own_are_named() {
+    let folder = folder();
+    let path = folder.path();
+    let component = |display: &str, value: u32| {
+        let value = json!({"value": value, "unit": "mmHg"});
+        json!({"code": {"coding": [{"display": display}]}, "valueQuantity": value})
+    };
+    let pressure = json!({"resourceType": "Observation", "id": "bp", "status": "final", "code": {"text": "Blood pressure"},
+        "component": [component("Systolic", 120), component("Diastolic", 80)]});
+    std::fs::write(path.join("pressure.json"), pressure.to_string()).unwrap();
+    done(path, &["import", "--data", "lake", "pressure.json"]);
+    let shown = done(path, &["show", "Observation", "--data", "lake"]);
+    assert!(
+        shown.ends_with("\n(3 rows; not shown: component (describe Observation lists the elements inside))\n"),
+        "{shown}"
+    );
+    let columns = [
+        "--columns",
+        "id,component.code,n=component.value",
+        "--where",
+        "component.exists()",
+    ];
+    assert_eq!(
+        done(
+            path,
+            &[&["show", "Observation", "--data", "lake"], &columns[..]].concat()
+        ),
+        "id  component_code  n\nbp  Systolic        120 mmHg\n(1 row)\n"
+    );
+    let described = done(path, &["describe", "Observation", "--data", "lake"]);
+    let lines: Vec<Vec<&str>> = described
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .filter(|words: &Vec<&str>| words[0].starts_with("component"))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            vec!["component", "BackboneElement", "33.3%", "2", "items"],
+            vec!["component.code", "CodeableConcept", "33.3%", "1", "Systolic"],
+            vec![
+                "component.value",
+                "Quantity",
+                "|",
+                "CodeableConcept",
+                "and",
+                "9",
+                "more",
+                "33.3%",
+                "1",
+                "120",
+                "mmHg"
+            ],
+        ]
+    );
+    assert!(described.contains("empty: identifier, ") && !described.contains("component.interpretation"));
+    let told: Value =
+        serde_json::from_str(&done(path, &["describe", "Observation", "--data", "lake", "--json"])).unwrap();
+    assert!(
+        told["columns"]
+            .as_array()
+            .unwrap()
+            .contains(&json!({"name": "component", "type": "BackboneElement", "filled": 1, "items": 2}))
+    );
 }
 
 /// `show` reads rows too, so it must obey a patient's scope.

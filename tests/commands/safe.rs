@@ -32,6 +32,59 @@ fn an_import_of_nothing_leaves_no_lake() {
 }
 
 #[test]
+fn without_a_usable_key_no_sealed_lake_is_begun() {
+    let folder = folder();
+    let path = folder.path();
+    let wrong = path.join("wrong.key");
+    std::fs::write(&wrong, "no key").unwrap();
+    #[cfg(unix)]
+    std::fs::set_permissions(&wrong, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::create_dir(path.join("empty")).unwrap();
+    for key in ["missing.key", "wrong.key"] {
+        for data in ["new", "empty"] {
+            let import = ["import", "--data", data, "--sealed", "--key-file", key, "people.ndjson"];
+            let serve = [
+                "serve",
+                "--data",
+                data,
+                "--sealed",
+                "--key-file",
+                key,
+                "--listen",
+                "127.0.0.1:0",
+            ];
+            for arguments in [&import[..], &serve] {
+                let (code, said) = failed(path, arguments);
+                assert!(code == Some(2) && said.contains(key), "{arguments:?}: {said}");
+                assert!(!path.join("new").exists(), "{arguments:?}");
+                assert_eq!(
+                    std::fs::read_dir(path.join("empty")).unwrap().count(),
+                    0,
+                    "{arguments:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_patient_is_named_by_id_or_by_reference() {
+    let folder = folder();
+    let path = folder.path();
+    let lake = |arguments: &[&str]| done(path, &[arguments, &["--data", "lake"]].concat());
+    for arguments in [
+        &["run", "view.json"][..],
+        &["show", "Observation"],
+        &["fhirpath", "id", "--type", "Observation"],
+        &["erase", "--dry-run"],
+    ] {
+        let of = |patient: &str| lake(&[arguments, &["--patient", patient]].concat());
+        assert_eq!(of("Patient/ann"), of("ann"), "{arguments:?}");
+        assert_ne!(of("Patient/ann"), of("bob"), "{arguments:?}");
+    }
+}
+
+#[test]
 fn a_folder_of_other_things_becomes_no_lake() {
     let folder = folder();
     let path = folder.path();
@@ -148,8 +201,12 @@ fn the_operator_revokes_a_consent() {
     // Repeating it changes nothing.
     let again = done(path, &["consents", "revoke", &id, "--data", "lake", "--yes", "--json"]);
     assert_eq!(
-        serde_json::from_str::<serde_json::Value>(&again).unwrap()["authorizations"],
-        0
+        serde_json::from_str::<serde_json::Value>(&again).unwrap(),
+        serde_json::json!({"id": id, "authorizations": 0, "already": true, "state": "REVOKED", "erasing": false})
+    );
+    assert_eq!(
+        done(path, &["consents", "revoke", &id, "--data", "lake", "--yes"]),
+        format!("{id} was revoked already; nothing was changed\nno records that it brought are left to erase\n")
     );
     assert_eq!(
         failed(path, &["consents", "revoke", "nobody", "--data", "lake", "--yes"]).0,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{PEOPLE, VIEW, done, fed, folder, sorted, text};
+use super::{PEOPLE, VIEW, done, failed, fed, folder, sorted, text};
 
 #[test]
 fn what_was_written_is_said_in_a_line() {
@@ -60,6 +60,13 @@ fn standard_input_is_taken_where_files_are() {
         PEOPLE.lines().next().unwrap(),
     );
     assert_eq!(text(&one.stdout), "[{\"type\": \"string\", \"value\": \"Smith\"}]\n");
+    let normalized = fed(path, &["normalize", "-", "--dry-run"], PEOPLE);
+    assert!(normalized.status.success(), "{}", text(&normalized.stderr));
+    assert!(
+        text(&normalized.stdout).starts_with("rule "),
+        "{}",
+        text(&normalized.stdout)
+    );
     // Input that is read twice is complete both times.
     let imported = fed(path, &["import", "--data", "new", "--rewrite-ids", "-"], PEOPLE);
     assert!(imported.status.success(), "{}", text(&imported.stderr));
@@ -95,6 +102,38 @@ fn results_are_there_for_programs() {
         json(&["generate", "--patients", "2", "--out", "made"])["types"]["Patient"],
         2
     );
+    let data = ["--data", "lake"];
+    let rows = json(
+        &[
+            &["run", "Patient", "--column", "id", "--where", "id = 'ann'"],
+            &data[..],
+        ]
+        .concat(),
+    );
+    assert_eq!(rows, serde_json::json!([{"id": "ann"}]));
+    let rows = json(&[&["sql", "SELECT id FROM Patient WHERE id = 'ann'"], &data[..]].concat());
+    assert_eq!(rows, serde_json::json!([{"id": "ann"}]));
+    assert_eq!(json(&["fhirpath", "1 + 1"])[0]["value"], 2);
+    // The result of these is JSON with the option and without it.
+    for line in [
+        ["search", "Patient?gender=female"].as_slice(),
+        &["everything", "--patient", "ann"],
+        &["summary", "--patient", "ann"],
+    ] {
+        let line = [line, &data].concat();
+        assert_eq!(json(&line)["resourceType"], "Bundle", "{line:?}");
+        assert_eq!(done(path, &line).lines().count(), 1, "{line:?}");
+    }
+    for (line, said) in [
+        (["run", "view.json", "--json", "--format", "csv"], "cannot be used with"),
+        (
+            ["fhirpath", "id", "--json", "--explain", "--type=Patient"],
+            "--explain prints text",
+        ),
+    ] {
+        let (code, told) = failed(path, &[&line[..], &data].concat());
+        assert!(code == Some(2) && told.contains(said), "{line:?}: {told}");
+    }
     done(path, &["erase", "--data", "lake", "--patient", "cid", "--yes"]);
     let receipts = json(&["receipt", "list", "--data", "lake"]);
     let id = receipts[0]["erasure"].as_str().unwrap();

@@ -9,6 +9,7 @@ use super::{folder, run, text};
 const LINES: &str = r#"
 improt people.ndjson
 inof --data lake
+help rnu
 info
 info --data nowhere
 info --data lake --jsno
@@ -37,8 +38,10 @@ run view.json --data lake --patient nobody
 run view.json --data lake --since yesterday
 run view.json --data lake --out lake/rows.csv
 run view.json --data lake --out view.json
+run view.json --data lake --out cov.xlsx
 run Pateint --data lake --column id
 run Patient --data lake --column born=birthDat
+run Patient --data lake --column a=id --column a=gender
 run Patient --data lake --column id --where activ
 run Patient Observation --data lake --column id
 run Condition --data lake --column onset=onsetDateTime --strict
@@ -46,6 +49,13 @@ validate-view faulty.json
 validate-view nowhere.json
 search Observatoin?code=x --data lake
 search Observation?cod=x --data lake
+search Observation?patient.nme=x --data lake
+search Patient?_has:Observation:patint:code=x --data lake
+search Condition?onset=2020 --data lake
+search Condition?onsetDateTime=2020 --data lake
+search Observation?_sort=dat --data lake
+search Observation?_include=Observation:subjct --data lake
+search Observation?_elements=cod --data lake
 search Observation?code:exat=x --data lake
 search Observation?date=yesterday --data lake
 search Patient/ann/Observation/x --data lake
@@ -57,16 +67,27 @@ sql --data lake
 fhirpath name.famly --type Patient --data lake
 fhirpath name.frist() --type Patient --data lake
 fhirpath name. --input people.ndjson
+fhirpath Patinet.name --input people.ndjson
+fhirpath birthDate.ofType(datetime) --input people.ndjson
 fhirpath name --data lake --type Pateint
 show Pateint --data lake
+show Patient --data lake --format csv
+show Device --data lake
 show Patient --data lake --columns birthDat
+show Observation --data lake --columns component
 describe Observatoin --data lake
+describe blood_pressure --data lake
 everything --data lake --patient nobody
+everything --data lake --patient Patient/nobody
 everything --data lake
 summary --data lake --patient ann --section alergies
 serve --data lake --listen 18300
+serve --data lake --listen :18300
+serve --data lake --listen localhost
+serve --data lake --listen 192.0.2.1:18300
 serve --data lake --listen TAKEN
 serve --data lake --base-url records
+serve --data lake --listen 127.0.0.1:0 --branding nowhere
 serve --data nowhere
 token --data lake --patient nobody
 erase --data lake --patient nobody --dry-run
@@ -76,6 +97,8 @@ consents revoke nobody --data lake --yes
 receipt show nobody --data lake
 receipt verify nowhere --data lake
 terminology lookup lonc 8867-4 --data lake
+terminology load - --data lake
+plans load - --data lake
 backup --data lake
 restore --from nowhere --data new
 demo --data fresh --listen 127.0.0.1:0 --branding nowhere

@@ -274,6 +274,9 @@ fn the_page_that_opens_links_speaks_the_readers_language() {
         .unwrap();
     let texts = texts.replace("&#34;", "\"").replace("&#39;", "'").replace("&#38;", "&");
     let texts: serde_json::Value = serde_json::from_str(&texts).unwrap();
+    // Texts about a number of tries come in the plural form of each number.
+    assert!(texts["wrong_1"].as_str().unwrap().contains("You have one more try."));
+    assert!(texts["wrong_9"].as_str().unwrap().contains("You have 9 more tries."));
     let asked = regex::Regex::new(r"said\('([a-z_]+)'").unwrap();
     for name in ["viewer.js", "card.js", "bytes.js"] {
         let script = server.send("GET", &format!("/health-link/{name}"), &[], "").text;
@@ -334,5 +337,17 @@ fn the_page_that_opens_links_runs_only_what_is_its_own() {
             assert!(!asset.text.contains(markup), "{name}: {markup}");
         }
     }
-    assert_eq!(server.send("GET", "/health-link/none.js", &[], "").status, 404);
+    let none = server.send("GET", "/health-link/none.js", &[], "");
+    assert_eq!((none.status, none.header("content-type")), (404, "application/json"));
+    // A patient with a damaged link sees a page.
+    let page = server.send("GET", "/health-link/none.js", &[("accept", "text/html,*/*;q=0.8")], "");
+    assert_eq!(
+        (page.status, page.header("content-type")),
+        (404, "text/html; charset=utf-8")
+    );
+    assert!(
+        page.text.contains("<h1>There’s nothing at this address</h1>"),
+        "{}",
+        page.text
+    );
 }

@@ -1,6 +1,7 @@
 //! Checks addresses to listen on, such as `127.0.0.1:8080`, and binds them.
 
-use std::net::{TcpListener, ToSocketAddrs};
+use std::io::ErrorKind;
+use std::net::{Ipv6Addr, TcpListener, ToSocketAddrs};
 
 use crate::cli::service::serve::base_url;
 use crate::cli::terminal::failure::Failure;
@@ -13,12 +14,15 @@ pub(in crate::cli) fn checked(text: &str) -> Result<(), String> {
             "is a port alone; an address goes before it: 127.0.0.1:{text}, or 0.0.0.0:{text} for all"
         ));
     }
-    let port = text
-        .rsplit_once(':')
-        .filter(|(host, _)| !host.is_empty())
-        .map(|(_, port)| port);
-    match port.map(str::parse::<u16>) {
-        Some(Ok(_)) => Ok(()),
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Err(format!("has no port; add one: [{text}]:8080"));
+    }
+    match text.rsplit_once(':') {
+        Some(("", port)) if port.parse::<u16>().is_ok() => Err(format!(
+            "is a port without an address; give both: 127.0.0.1:{port}, or 0.0.0.0:{port} for all"
+        )),
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(()),
+        None if !text.is_empty() => Err(format!("has no port; add one: {text}:8080")),
         _ => Err("is no address and port; one looks like 127.0.0.1:8080".to_owned()),
     }
 }
@@ -29,10 +33,11 @@ pub(in crate::cli) fn listen(address: &str, option: &str) -> Result<(TcpListener
     checked(address).map_err(|problem| Failure::input(format!("cannot listen: {option} {address} {problem}")))?;
     let refused = |error: std::io::Error| {
         let hint = match error.kind() {
-            std::io::ErrorKind::AddrInUse => {
-                format!("; choose another with {option}, or a free one with port 0")
+            ErrorKind::AddrInUse => format!("; choose another with {option}, or a free one with port 0"),
+            ErrorKind::AddrNotAvailable => {
+                format!("; this machine has no such address: choose one of its own with {option}, or 0.0.0.0 for all")
             }
-            _ => String::new(),
+            _ => format!("; choose another with {option}"),
         };
         Failure::input(format!("cannot listen on {address}: {error}{hint}"))
     };
@@ -55,8 +60,11 @@ mod tests {
         }
         for (faulty, said) in [
             ("18300", "127.0.0.1:18300"),
-            ("127.0.0.1", "looks like"),
-            (":8080", "looks like"),
+            ("127.0.0.1", "has no port; add one: 127.0.0.1:8080"),
+            ("localhost", "has no port; add one: localhost:8080"),
+            ("::1", "has no port; add one: [::1]:8080"),
+            (":18300", "give both: 127.0.0.1:18300, or 0.0.0.0:18300 for all"),
+            (":http", "looks like"),
             ("localhost:http", "looks like"),
             ("", "looks like"),
             ("1.2.3.4:70000", "looks like"),

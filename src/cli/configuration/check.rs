@@ -1,12 +1,19 @@
 //! `tabularium config check`: checks the settings and prints the source of each.
 
+use std::path::Path;
+
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::apply::{VARIABLE, of_environment, of_file};
-use super::file::NAME;
+use super::file::{ConfigFile, NAME, Setting};
+use crate::cli::service::serve::base_url;
 use crate::cli::terminal::columns::listed;
 use crate::cli::terminal::failure::Failure;
+use crate::fhir::SearchParameters;
+use crate::http::{Branding, Languages};
+use crate::lake::KekSource;
+use crate::terminology::Terminology;
 
 /// Check tabularium.toml and print each setting and where it comes from
 ///
@@ -26,6 +33,8 @@ enum Config {
 }
 
 /// Check tabularium.toml and print each setting and where it comes from
+///
+/// Files and folders that settings of the server name are read, as `tabularium serve` does.
 ///
 /// Exit codes: 0 it can be used, or there is none; 2 something in it is wrong, named with its key and line.
 #[derive(Debug, clap::Args)]
@@ -53,6 +62,9 @@ pub(in crate::cli) fn run(arguments: Args, program: &clap::Command) -> Result<()
     let Config::Check(CheckArgs { json }) = arguments.command;
     let environment = of_environment();
     let file = of_file(program)?;
+    if let Some(file) = &file {
+        Failure::all(file.serve.iter().filter_map(|setting| refused(file, setting)).collect())?;
+    }
     let mut shown: Vec<Shown> = Vec::new();
     shown.extend(environment.iter().map(|folder| Shown {
         key: "data".to_owned(),
@@ -93,6 +105,33 @@ pub(in crate::cli) fn run(arguments: Args, program: &clap::Command) -> Result<()
         print!("{}", listed(["setting", "value", "from"], &rows));
     }
     Ok(())
+}
+
+/// Checks what a setting names, such as a folder, in the same way as `tabularium serve`. Returns the failure.
+fn refused(file: &ConfigFile, setting: &Setting) -> Option<Failure> {
+    let mut values = setting.values.iter();
+    let problem = match setting.key.as_str() {
+        "base-url" | "binary-host" => {
+            let mut faulty = values.filter_map(|value| base_url::checked(&value.to_string_lossy()).err());
+            faulty.next()?.to_text()
+        }
+        key => {
+            let path = Path::new(values.next()?);
+            match key {
+                "branding" => Branding::from_folder(path).err()?.to_string(),
+                "languages" => Languages::with_folder(path).err()?.to_string(),
+                "search-parameters" => SearchParameters::builtin().with_folder(path).err()?.to_string(),
+                "terminology" => Terminology::load(path).err()?.to_string(),
+                "key-file" => KekSource::File(path.to_owned()).load().err()?.to_string(),
+                _ => return None,
+            }
+        }
+    };
+    let (path, line) = (file.path.display(), setting.line);
+    Some(Failure::input(format!(
+        "{path}:{line}: serve.{}: {problem}",
+        setting.key
+    )))
 }
 
 fn row(shown: &Shown) -> [String; 3] {

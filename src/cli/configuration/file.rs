@@ -173,7 +173,11 @@ impl Reading<'_> {
                 continue;
             };
             match self.setting(option, key.span(), value) {
-                Ok(setting) => settings.extend(setting),
+                Ok(Some(setting)) => match self.accepted(&setting) {
+                    Ok(()) => settings.push(setting),
+                    Err(problem) => self.wrong(key.span(), &format!("{whole}:"), &problem),
+                },
+                Ok(None) => {}
                 Err(problem) => self.wrong(key.span(), &whole, &problem),
             }
         }
@@ -212,7 +216,10 @@ impl Reading<'_> {
             (_, DeValue::Array(_)) => return Err("takes one value, not a list".to_owned()),
             (_, value) => setting.values.push(self.text(option, value)?),
         }
-        self.accepted(&setting)?;
+        if key == "listen" {
+            let text = setting.join_values();
+            address::checked(&text).map_err(|problem| format!("{text:?} {problem}"))?;
+        }
         Ok(Some(setting))
     }
 
@@ -228,13 +235,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Checks that `tabularium serve` accepts the setting. The error is the message of clap, or for `listen` the
-    /// message of `address::checked`.
+    /// Checks that `tabularium serve` accepts the setting. The error is the message of clap, a sentence.
     fn accepted(&self, setting: &Setting) -> Result<(), String> {
-        if setting.key == "listen" {
-            let text = setting.join_values();
-            address::checked(&text).map_err(|problem| format!("{text:?} {problem}"))?;
-        }
         let mut line: Vec<OsString> = ["tabularium", SERVE, "--data=x"].map(OsString::from).into();
         line.extend(setting.arguments());
         let parsed = self.program.clone().try_get_matches_from(line);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::super::terminal::columns::grouped;
 use super::super::terminal::failure::Failure;
 use super::super::terminal::manner::quietly;
 use crate::sandbox::{FolderError, Population, write_ndjson};
@@ -51,9 +52,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         return Ok(());
     }
     for (resource_type, count) in &written {
-        println!("{resource_type:<22} {count:>10}");
+        println!("{resource_type:<22} {:>10}", grouped(*count));
     }
-    println!("{:<22} {:>10}", "total", written.values().sum::<u64>());
+    println!("{:<22} {:>10}", "total", grouped(written.values().sum()));
     Ok(())
 }
 

@@ -7,9 +7,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
 use super::super::tables::normalize::{knowledge, rules, rules_object, table as rules_table};
+use super::super::terminal::columns::{grouped, tallied};
 use super::super::terminal::failure::Failure;
 use super::super::terminal::input::{Kept, is_standard};
 use super::super::terminal::manner::is_watched;
+use super::lake_key;
 use super::wait::Wait;
 use crate::consent::{Clock, Store};
 use crate::ingest::{self, IngestError, LOCAL_APPLICATION, Options, REFUSALS_KEPT, Summary};
@@ -105,6 +107,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         ..LakeOptions::default()
     };
     let before = Before::look(&data).map_err(Failure::from_folder)?;
+    if sealed && !matches!(before, Before::Lake) {
+        lake_key::check(&data)?;
+    }
     let lake = wait.open_or_create(&data, &options)?;
     if lake.folder().keys().seals() && paths.iter().any(|path| is_standard(path)) {
         before.restore(&data);
@@ -177,7 +182,10 @@ fn refused(summary: &Summary) -> Result<(), Failure> {
     match summary.refused {
         0 => Ok(()),
         1 => Err(Failure::partial(format!("1 resource was refused; {rest}"))),
-        refused => Err(Failure::partial(format!("{refused} resources were refused; {rest}"))),
+        refused => Err(Failure::partial(format!(
+            "{} resources were refused; {rest}",
+            grouped(refused)
+        ))),
     }
 }
 
@@ -198,7 +206,7 @@ fn report(summary: &Summary, snapshot: Option<u64>, as_json: bool) {
         eprintln!("refused {refusal}");
     }
     if summary.refused > REFUSALS_KEPT as u64 {
-        eprintln!("... and {} more", summary.refused - REFUSALS_KEPT as u64);
+        eprintln!("... and {} more", grouped(summary.refused - REFUSALS_KEPT as u64));
     }
     if as_json {
         println!("{:#}", object(summary, snapshot));
@@ -208,13 +216,13 @@ fn report(summary: &Summary, snapshot: Option<u64>, as_json: bool) {
     if summary.left_out > 0 {
         println!(
             "{} entries of Bundles had nothing to store (deletions, searches, outcomes)",
-            summary.left_out
+            grouped(summary.left_out)
         );
     }
     if summary.unresolved > 0 {
         println!(
             "{} references could not be resolved and are stored as they were",
-            summary.unresolved
+            grouped(summary.unresolved)
         );
     }
     if !summary.rules.rules.is_empty() {
@@ -243,7 +251,7 @@ fn object(summary: &Summary, snapshot: Option<u64>) -> Value {
 }
 
 fn table(summary: &Summary) -> String {
-    let mut rows = vec![["type", "read", "stored", "unchanged", "replaced", "refused"].map(str::to_owned)];
+    let mut rows = Vec::new();
     let line = |name: &str, counts: ingest::Counts| {
         let ingest::Counts {
             read,
@@ -252,7 +260,7 @@ fn table(summary: &Summary) -> String {
             replaced,
             refused,
         } = counts;
-        let numbers = [read, stored, unchanged, replaced, refused].map(|number| number.to_string());
+        let numbers = [read, stored, unchanged, replaced, refused].map(grouped);
         let [read, stored, unchanged, replaced, refused] = numbers;
         [name.to_owned(), read, stored, unchanged, replaced, refused]
     };
@@ -269,16 +277,7 @@ fn table(summary: &Summary) -> String {
         ));
     }
     rows.push(line("total", summary.total()));
-    let widths: [usize; 6] = std::array::from_fn(|at| rows.iter().map(|row| row[at].len()).max().unwrap_or(0));
-    let mut text = String::new();
-    for row in &rows {
-        text.push_str(&format!("{:<1$}", row[0], widths[0]));
-        for (cell, width) in row.iter().zip(widths).skip(1) {
-            text.push_str(&format!("  {cell:>width$}"));
-        }
-        text.push('\n');
-    }
-    text
+    tallied(["type", "read", "stored", "unchanged", "replaced", "refused"], &rows)
 }
 
 #[cfg(test)]
@@ -311,12 +310,12 @@ mod tests {
             },
         );
         assert_eq!(
-            table(&summary),
-            "type         read  stored  unchanged  replaced  refused\n\
-             Observation  1234    1234          0         0        0\n\
-             Patient        12      10          1         1        0\n\
-             (unknown)       2       0          0         0        2\n\
-             total        1248    1244          1         1        2\n"
+            anstream::adapter::strip_str(&table(&summary)).to_string(),
+            "type          read  stored  unchanged  replaced  refused\n\
+             Observation  1,234   1,234          0         0        0\n\
+             Patient         12      10          1         1        0\n\
+             (unknown)        2       0          0         0        2\n\
+             total        1,248   1,244          1         1        2\n"
         );
     }
 }

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use super::super::terminal::columns::{counted, grouped, tallied};
 use super::super::terminal::failure::Failure;
-use crate::lake::{Lake, LakeInfo};
+use crate::lake::{Lake, LakeInfo, TableInfo};
 
 /// Print what a lake holds: tables, rows, files, bytes, snapshots
 ///
-/// It reads only the catalog, so it answers at once, even while another process imports or serves.
+/// It reads only the catalog, so it answers at once, even while another process imports or serves. A snapshot stays
+/// readable for an hour after the next one. The first snapshot of a lake is empty.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The data folder
@@ -36,43 +38,31 @@ pub(in crate::cli) fn print(lake: &Lake, as_json: bool) -> Result<(), Failure> {
 }
 
 fn table(info: &LakeInfo) -> String {
-    let heading = ["table", "rows", "deleted", "files", "bytes", "columns"].map(str::to_owned);
-    let mut rows = vec![heading];
-    rows.extend(info.tables.iter().map(|table| {
+    let row = |table: &TableInfo| {
         [
             format!("{}.{}", table.mode, table.table),
-            table.rows.to_string(),
-            table.deleted.to_string(),
-            table.files.to_string(),
+            grouped(table.rows),
+            grouped(table.deleted),
+            grouped(table.files),
             bytes(table.bytes),
-            table.columns.to_string(),
+            grouped(table.columns),
         ]
-    }));
+    };
+    let mut rows: Vec<[String; 6]> = info.tables.iter().map(row).collect();
     rows.push([
         "total".to_owned(),
-        info.rows.to_string(),
-        info.tables.iter().map(|table| table.deleted).sum::<u64>().to_string(),
-        info.files.to_string(),
+        grouped(info.rows),
+        grouped(info.tables.iter().map(|table| table.deleted).sum()),
+        grouped(info.files),
         bytes(info.bytes),
         String::new(),
     ]);
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = format!("{:<1$}", row[0], widths[0]);
-        for (cell, width) in row.iter().zip(widths).skip(1) {
-            line.push_str(&format!("  {cell:>width$}"));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let mut text = tallied(["table", "rows", "deleted", "files", "bytes", "columns"], &rows);
     text.push_str(&format!(
-        "\nsnapshot {} of {}; {} snapshot{} readable\ncatalog {}; replaced files awaiting removal {}\n",
+        "\nsnapshot {} of {}; {} readable\ncatalog {}; replaced files awaiting removal {}\n",
         info.snapshot,
         info.committed,
-        info.snapshots,
-        if info.snapshots == 1 { "" } else { "s" },
+        counted(info.snapshots.saturating_sub(1), "earlier snapshot"),
         bytes(info.catalog_bytes),
         bytes(info.replaced_bytes),
     ));
@@ -98,14 +88,13 @@ pub(in crate::cli) fn bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lake::TableInfo;
 
     #[test]
     fn numbers_line_up() {
         let info = LakeInfo {
             snapshot: 7,
             committed: "2026-01-01T00:00:00Z".to_owned(),
-            snapshots: 1,
+            snapshots: 2,
             rows: 1_200,
             files: 3,
             bytes: 5_000_000,
@@ -122,13 +111,13 @@ mod tests {
             }],
         };
         expect_test::expect![[r#"
-            table         rows  deleted  files     bytes  columns
-            live.Patient  1200        4      3  4.77 MiB       61
-            total         1200        4      3  4.77 MiB
+            table          rows  deleted  files     bytes  columns
+            live.Patient  1,200        4      3  4.77 MiB       61
+            total         1,200        4      3  4.77 MiB
 
-            snapshot 7 of 2026-01-01T00:00:00Z; 1 snapshot readable
+            snapshot 7 of 2026-01-01T00:00:00Z; 1 earlier snapshot readable
             catalog 2.00 KiB; replaced files awaiting removal 0 B
         "#]]
-        .assert_eq(&table(&info));
+        .assert_eq(&anstream::adapter::strip_str(&table(&info)).to_string());
     }
 }

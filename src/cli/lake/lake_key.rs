@@ -1,10 +1,10 @@
 //! The options for the key-encryption key of a sealed lake. Every command has them. Commands that open no sealed lake
 //! ignore them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::super::terminal::failure::Failure;
-use crate::lake::KekSource;
+use crate::lake::{KekSource, LakeError};
 
 /// Where the key of a sealed lake comes from.
 #[derive(Debug, clap::Args)]
@@ -27,6 +27,16 @@ impl LakeKey {
         }
         Ok(())
     }
+}
+
+/// Reads the key for a new sealed lake in `data`. Commands call this before they make the folder, so that a missing or
+/// wrong key leaves nothing behind.
+pub(in crate::cli) fn check(data: &Path) -> Result<(), Failure> {
+    let read = KekSource::default().load();
+    read.map(drop).map_err(|source| {
+        let dir = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+        Failure::from_lake(LakeError::Keys { dir, source })
+    })
 }
 
 /// Returns the source of the key: the file or the shell command. `None` if neither is given. Fails if both are given.

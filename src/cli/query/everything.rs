@@ -35,6 +35,9 @@ pub(in crate::cli) struct Args {
     /// Folder of SearchParameter resources to use beside FHIR's own
     #[arg(long, value_name = "DIR")]
     search_parameters: Option<PathBuf>,
+    /// Print the Bundle as programs get it: on a terminal, too, without line breaks
+    #[arg(long)]
+    json: bool,
 }
 
 /// Writes the Bundle.
@@ -53,8 +56,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         .block_on(asked.whole(&opened.engine, subject))
         .map_err(failure)?;
     let pieces = page.map(|piece| piece.map_err(|error| failure(error.into())));
-    let end = arguments.record.line_end().to_vec();
-    arguments.record.write(pieces.chain([Ok(end.into())]))
+    arguments.record.write_json(pieces, arguments.json)
 }
 
 /// Converts the options to parameters of the operation `$everything`.

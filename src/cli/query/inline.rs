@@ -33,6 +33,22 @@ pub(in crate::cli) fn column(text: &str) -> Result<TypedColumn, String> {
     }
 }
 
+/// Fails if the user gave two columns one name. Names that were made from expressions may be equal. `option` is the
+/// name of the option that gave the columns.
+pub(in crate::cli) fn refuse_repeated(columns: &[TypedColumn], option: &str) -> Result<(), Failure> {
+    let mut given: Vec<&str> = Vec::new();
+    for column in columns.iter().filter(|column| column.name != name_of(&column.path)) {
+        if given.contains(&column.name.as_str()) {
+            return Err(Failure::input(format!(
+                "{option} {}: two columns have this name; give each its own",
+                column.name
+            )));
+        }
+        given.push(&column.name);
+    }
+    Ok(())
+}
+
 /// Splits a list at its commas, except at commas inside brackets and quotes.
 pub(in crate::cli) fn parts(list: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_usize, None);
@@ -183,6 +199,17 @@ mod tests {
             .map(|column| (&*column.name, column.collection))
             .collect();
         assert_eq!(told, [("id", false), ("name_given", true), ("id_2", false)]);
+    }
+
+    #[test]
+    fn a_name_that_the_user_gave_belongs_to_one_column() {
+        let columns = |texts: &[&str]| texts.iter().map(|text| column(text).unwrap()).collect::<Vec<_>>();
+        let refused = |texts: &[&str]| refuse_repeated(&columns(texts), "--column");
+        assert_eq!(
+            refused(&["a=id", "b=id", "a=gender"]).unwrap_err().to_text(),
+            "--column a: two columns have this name; give each its own"
+        );
+        assert!(refused(&["id", "id", "a=id"]).is_ok());
     }
 
     #[test]

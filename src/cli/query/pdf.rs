@@ -27,6 +27,12 @@ pub(in crate::cli) struct Args {
 
 /// Writes the PDF document, or the ZIP archive with `--zip`.
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
+    let what = if arguments.zip {
+        "A ZIP archive"
+    } else {
+        "A PDF document"
+    };
+    arguments.record.refuse_on_terminal(what)?;
     let opened = arguments.record.open(None)?;
     let base = opened.fhir_base();
     let reading = gather(&opened.engine, &opened.scope, &opened.patients, &base, opened.now);
@@ -50,7 +56,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     if !export.failed.is_empty() {
         super::super::terminal::failure::warn("some documents could not be shown; the last page names them");
     }
-    arguments.record.write([Ok(file.into_inner())])
+    arguments.record.write([Ok(file.into_inner())], b"")
 }
 
 /// Returns the source of the records, with the name that the server shows for it. If the folder was never served,

@@ -1,5 +1,6 @@
 //! The common parts of the commands that write all of a patient's records: options, opening of the lake, and output.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use super::super::service::serve;
 use super::super::service::token::DEFAULT_BASE_URL;
 use super::super::terminal::failure::Failure;
 use super::super::terminal::sink::{Sink, Stop};
+use crate::columns::json::pretty;
 use crate::consent::Store;
 use crate::fhir::reference::is_id;
 use crate::lake::{Lake, Scope};
@@ -93,10 +95,45 @@ impl RecordArgs {
         })
     }
 
-    /// Writes the output piece by piece. It is no error if the reader of standard output closes it early.
+    /// Whether the output goes to a terminal.
+    fn is_for_terminal(&self) -> bool {
+        self.out.is_none() && std::io::stdout().is_terminal()
+    }
+
+    /// Fails if the output goes to a terminal. `what` is the kind of output, which is no text.
+    pub(in crate::cli) fn refuse_on_terminal(&self, what: &str) -> Result<(), Failure> {
+        if self.is_for_terminal() {
+            return Err(Failure::input(format!(
+                "{what} is not for the terminal; name a file with --out"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Writes JSON. A terminal gets it with line breaks, unless `as_is`. Then the whole text is in memory. On standard
+    /// output a line break follows, so that the shell's prompt begins on a new line.
+    pub(in crate::cli) fn write_json<P: AsRef<[u8]>>(
+        &self,
+        pieces: impl IntoIterator<Item = Result<P, Failure>>,
+        as_is: bool,
+    ) -> Result<(), Failure> {
+        if self.is_for_terminal() && !as_is {
+            let mut text = Vec::new();
+            for piece in pieces {
+                text.extend_from_slice(piece?.as_ref());
+            }
+            return self.write([Ok(pretty(&text))], b"");
+        }
+        let end: &[u8] = if self.out.is_none() { b"\n" } else { b"" };
+        self.write(pieces, end)
+    }
+
+    /// Writes the output piece by piece, and then `end`. It is no error if the reader of standard output closes it
+    /// early.
     pub(in crate::cli) fn write<P: AsRef<[u8]>>(
         &self,
         pieces: impl IntoIterator<Item = Result<P, Failure>>,
+        end: &[u8],
     ) -> Result<(), Failure> {
         let mut sink = Sink::at(self.out.as_deref())?;
         let (mut ended, mut size) = (Ok(()), 0);
@@ -108,22 +145,13 @@ impl RecordArgs {
                 break;
             }
         }
-        match ended.and_then(|()| sink.finish()) {
+        match ended.and_then(|()| sink.write(end)).and_then(|()| sink.finish()) {
             Ok(()) => {
                 sink.tell(&bytes(size));
                 Ok(())
             }
             Err(Stop::Quiet) => Ok(()),
             Err(Stop::Failed(failure)) => Err(failure),
-        }
-    }
-
-    /// Returns the bytes to write at the end of the output. On standard output this is a line break, so that the
-    /// shell's prompt begins on a new line. A file gets none.
-    pub(in crate::cli) fn line_end(&self) -> &'static [u8] {
-        match self.out {
-            Some(_) => b"",
-            None => b"\n",
         }
     }
 }

@@ -1,22 +1,16 @@
 //! Looks up resource types that the user typed.
 
-use crate::fhir::nearest::did_you_mean;
+use crate::fhir::nearest::did_you_mean_resource_type;
 use crate::fhir::{Kind, TypeId, facts};
 
 /// Looks up a concrete resource type by its name. The error suggests a similar name, if there is one.
 pub(in crate::cli) fn named(name: &str) -> Result<TypeId, String> {
     let concrete =
         |type_id: &TypeId| facts().get(*type_id).kind == Kind::Resource && !facts().get(*type_id).is_abstract;
-    let names = || {
-        facts()
-            .resources()
-            .filter(concrete)
-            .map(|type_id| facts().get(type_id).name)
-    };
     facts()
         .lookup(name)
         .filter(concrete)
-        .ok_or_else(|| format!("'{name}' is no R4 resource type{}", did_you_mean(name, names())))
+        .ok_or_else(|| format!("'{name}' is no R4 resource type{}", did_you_mean_resource_type(name)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `tabularium search` and `tabularium explain`: run a search as the server would, without a server.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use super::super::service::token::DEFAULT_BASE_URL;
 use super::super::tables::terminology;
 use super::super::terminal::failure::Failure;
 use super::resource_types::named;
+use crate::columns::json::pretty;
 use crate::consent::Store;
 use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
@@ -32,6 +34,9 @@ pub(in crate::cli) struct SearchArgs {
     known: Known,
     /// Resource type, or Patient/ID/Type, and parameters
     query: String,
+    /// Print the Bundle as programs get it: on a terminal, too, without line breaks
+    #[arg(long)]
+    json: bool,
 }
 
 /// Run a search and print how it was answered: files and row groups read or skipped, bytes by leaf, times
@@ -90,9 +95,18 @@ impl Asked<'_> {
 
 /// Runs the search and prints the first page of results.
 pub(in crate::cli) fn search(arguments: SearchArgs) -> Result<(), Failure> {
-    let SearchArgs { lake, known, query } = &arguments;
+    let SearchArgs {
+        lake,
+        known,
+        query,
+        json,
+    } = &arguments;
     let bundle = with_engine(lake, known, query, async |engine, asked| asked.search(engine).await)?;
-    println!("{}", String::from_utf8_lossy(&bundle));
+    if std::io::stdout().is_terminal() && !json {
+        print!("{}", String::from_utf8_lossy(&pretty(&bundle)));
+    } else {
+        println!("{}", String::from_utf8_lossy(&bundle));
+    }
     Ok(())
 }
 

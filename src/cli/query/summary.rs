@@ -24,6 +24,9 @@ pub(in crate::cli) struct Args {
     /// Only these sections, by alias (allergies) or code (48765-2); the others are withheld
     #[arg(long = "section", value_name = "SECTION", value_delimiter = ',')]
     sections: Vec<String>,
+    /// Print the Bundle as programs get it: on a terminal, too, without line breaks
+    #[arg(long)]
+    json: bool,
 }
 
 /// Writes the summary as a Bundle.
@@ -46,8 +49,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let made = made.map_err(failure)?;
     let drawn = rendering(&made, Stop::default()).map_err(Failure::other)?;
     let bundle = made.bundle(Some(&drawn));
-    let end = arguments.record.line_end();
-    arguments.record.write([Ok(bundle.as_slice()), Ok(end)])
+    arguments.record.write_json([Ok(bundle)], arguments.json)
 }
 
 /// Converts the error of a refused `--section`. The message suggests a similar section.

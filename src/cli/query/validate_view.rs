@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::super::tables::terminology::TerminologyArgument;
+use super::super::terminal::columns::listed;
 use super::super::terminal::failure::Failure;
 use super::definition;
 use crate::fhir::facts;
@@ -87,19 +88,17 @@ fn show(file: &Path, checked: &Checked) {
 }
 
 fn table(columns: &[Column]) {
-    let mut rows = vec![["column", "type", "SQL type", "collection"].map(str::to_owned)];
-    rows.extend(columns.iter().map(|column| {
+    let row = |column: &Column| {
         [
             column.name.clone(),
             column.fhir_type.clone().unwrap_or_else(|| "(several)".to_owned()),
             column.sql_type(),
             if column.collection { "yes" } else { "no" }.to_owned(),
         ]
-    }));
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let [name, fhir_type, sql] = [width(0), width(1), width(2)];
-    for [one, two, three, four] in &rows {
-        println!("  {one:name$}  {two:fhir_type$}  {three:sql$}  {four}");
+    };
+    let rows: Vec<[String; 4]> = columns.iter().map(row).collect();
+    for line in listed(["column", "type", "SQL type", "collection"], &rows).lines() {
+        println!("  {line}");
     }
 }
 

@@ -12,7 +12,7 @@ use super::super::terminal::manner::notice;
 use super::audit::whole;
 use super::data_store::open;
 use super::mode::Mode;
-use crate::consent::{Actor, ConsentFilter, ConsentState, ConsentWithSources};
+use crate::consent::{Actor, ConsentFilter, ConsentState, ConsentWithSources, Store};
 use crate::fhir::nearest::did_you_mean;
 use crate::lake;
 
@@ -116,6 +116,11 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
 fn revoke(arguments: &RevokeArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let id = whole(&store, &arguments.id)?;
+    let consent = store.consents().get(&id).map_err(Failure::other)?;
+    let state = consent.map(|consent| consent.state);
+    if let Some(state @ (ConsentState::Revoked | ConsentState::Abandoned)) = state {
+        return over(&store, &id, state, arguments.json);
+    }
     if !arguments.yes {
         confirm(
             "revoked",
@@ -124,7 +129,7 @@ fn revoke(arguments: &RevokeArgs) -> Result<(), Failure> {
     }
     let ended = store.consents().revoke(&id, Actor::Operator).map_err(Failure::other)?;
     if arguments.json {
-        println!("{:#}", json!({"id": id, "authorizations": ended}));
+        println!("{:#}", json!({"id": id, "authorizations": ended, "already": false}));
         return Ok(());
     }
     match ended {
@@ -132,6 +137,27 @@ fn revoke(arguments: &RevokeArgs) -> Result<(), Failure> {
         ended => println!("revoked {id}; {ended} authorizations ended"),
     }
     notice("a running server erases the records that it brought within seconds, else the next one does");
+    Ok(())
+}
+
+/// Tells that a consent had ended before, and whether records that it brought are still to be erased.
+fn over(store: &Store, id: &str, state: ConsentState, as_json: bool) -> Result<(), Failure> {
+    let is_erasing = store.consents().is_erasing(id).map_err(Failure::other)?;
+    if as_json {
+        let said = json!({"id": id, "authorizations": 0, "already": true, "state": state, "erasing": is_erasing});
+        println!("{said:#}");
+        return Ok(());
+    }
+    let records = if is_erasing {
+        "records that it brought are not erased yet: a running server does that within seconds, else the next one"
+    } else {
+        "no records that it brought are left to erase"
+    };
+    match state {
+        ConsentState::Revoked => println!("{id} was revoked already; nothing was changed"),
+        state => println!("{id} is {state}, so there is nothing to revoke; nothing was changed"),
+    }
+    notice(records);
     Ok(())
 }
 

@@ -11,8 +11,9 @@ use similar::TextDiff;
 
 use super::super::lake::wait::Wait;
 use super::super::service::data_store::open;
-use super::super::terminal::columns::lined_up;
+use super::super::terminal::columns::{grouped, listed};
 use super::super::terminal::failure::Failure;
+use super::super::terminal::input::{Kept, is_standard};
 use super::{plans, terminology};
 use crate::columns::json::pretty;
 use crate::consent::{Clock, Store};
@@ -57,7 +58,7 @@ pub(in crate::cli) struct Args {
     consent: Vec<String>,
     #[command(flatten)]
     wait: Wait,
-    /// Files and folders
+    /// Files and folders; - is standard input
     #[arg(value_name = "PATH", required_unless_present = "consent")]
     paths: Vec<PathBuf>,
 }
@@ -127,9 +128,11 @@ fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure
             "files are normalized by `tabularium import --normalize`; here they need --dry-run",
         ));
     }
-    if let Some(missing) = arguments.paths.iter().find(|path| !path.exists()) {
+    let missing = arguments.paths.iter().find(|path| !is_standard(path) && !path.exists());
+    if let Some(missing) = missing {
         return Err(Failure::input(format!("{}: no such file or folder", missing.display())));
     }
+    let kept = Kept::new(arguments.paths.clone())?;
     let folder = tempfile::tempdir().map_err(Failure::other)?;
     let lake = Lake::open_or_create(folder.path()).map_err(Failure::from_lake)?;
     let mut writer = lake.writer().map_err(Failure::from_lake)?;
@@ -141,7 +144,7 @@ fn files(arguments: &Args, observer: Option<Observer>) -> Result<Report, Failure
         dry_run: true,
         ..Options::default()
     };
-    let summary = ingest::import(&mut writer, options, &arguments.paths).map_err(failed)?;
+    let summary = ingest::import(&mut writer, options, &kept.paths).map_err(failed)?;
     Ok(summary.rules)
 }
 
@@ -198,17 +201,16 @@ pub(in crate::cli) fn rules_object(report: &Report) -> Value {
 pub(in crate::cli) fn rules_table<'a>(rules: impl Iterator<Item = (&'a str, &'a Counts)>) -> String {
     let rows: Vec<[String; 5]> = rules
         .map(|(rule, counts)| {
-            let count = |count: u64| count.to_string();
             [
                 rule.to_owned(),
-                count(counts.made),
-                count(counts.changed),
-                count(counts.left),
-                count(counts.dangling),
+                grouped(counts.made),
+                grouped(counts.changed),
+                grouped(counts.left),
+                grouped(counts.dangling),
             ]
         })
         .collect();
-    lined_up(["rule", "made", "changed", "left", "dangling"], &rows)
+    listed(["rule", "made", "changed", "left", "dangling"], &rows)
 }
 
 /// The differences by type and id. The map keeps an order that does not depend on the threads.

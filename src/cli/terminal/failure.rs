@@ -90,6 +90,14 @@ impl Failure {
         together.map_or(Ok(()), Err)
     }
 
+    /// Names the option that gave the bad input before the message. Other failures are unchanged.
+    pub(in crate::cli) fn of_option(mut self, option: &str) -> Failure {
+        if self.code == 2 {
+            self.message = format!("{option}: {}", self.message);
+        }
+        self
+    }
+
     /// Returns the message of the first failure.
     pub(in crate::cli) fn to_text(&self) -> String {
         self.message.clone()

@@ -44,6 +44,16 @@ pub(in crate::cli) fn standard_input(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().map(system).collect()
 }
 
+/// Fails if standard input is among the paths, for commands that need the names of files, or archives.
+pub(in crate::cli) fn files_only(paths: &[PathBuf]) -> Result<(), Failure> {
+    if paths.iter().any(|path| is_standard(path)) {
+        return Err(Failure::input(
+            "- is standard input, and this command takes only files, folders and ZIP archives",
+        ));
+    }
+    Ok(())
+}
+
 /// Paths that can be read several times. Standard input is copied to a file in a temporary folder.
 pub(in crate::cli) struct Kept {
     pub(in crate::cli) paths: Vec<PathBuf>,

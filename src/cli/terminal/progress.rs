@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
+use super::columns::grouped;
+
 /// The minimum time between two updates of the number of bytes read.
 const TURN: Duration = Duration::from_millis(100);
 
@@ -93,17 +95,4 @@ fn style(bounded: bool, rows: Arc<AtomicU64>) -> ProgressStyle {
         let _ = write!(out, "{:.1}", state.pos() as f64 / 1e6 / seconds);
     };
     style.with_key("rows", rows).with_key("rate", rate)
-}
-
-/// Formats a number with commas between the thousands.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -5,10 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use super::columns::plain;
+use super::columns::{counted, plain};
 use super::failure::Failure;
 use super::manner::{notice, width};
-use super::progress::grouped;
 use super::table::Table;
 
 /// A destination of output.
@@ -32,6 +31,39 @@ pub(in crate::cli) struct Part {
     path: PathBuf,
     part: PathBuf,
     writer: Option<BufWriter<File>>,
+}
+
+/// How many rows of a table a terminal shows. It affects terminals only: files and pipes get all rows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct Excerpt {
+    rows: usize,
+    /// The options that give the other rows, such as `--out for all`.
+    others: &'static str,
+}
+
+impl Excerpt {
+    /// Shows the first 40 rows. `others` says how to get the others.
+    pub(in crate::cli) fn new(others: &'static str) -> Excerpt {
+        Excerpt { rows: 40, others }
+    }
+
+    /// Shows all rows, because the user has limited them.
+    pub(in crate::cli) fn all() -> Excerpt {
+        Excerpt {
+            rows: usize::MAX,
+            others: "",
+        }
+    }
+
+    /// Formats the line below a table of this many rows.
+    fn line(self, rows: usize) -> String {
+        let all = counted(rows as u64, "row");
+        if rows > self.rows {
+            format!("({} of {all}; {})", self.rows, self.others)
+        } else {
+            format!("({all})")
+        }
+    }
 }
 
 /// The reason to stop writing.
@@ -78,23 +110,29 @@ impl Sink {
     }
 
     /// Returns a sink that writes rows to this one as a table for people. It takes the rows as CSV, the heading first.
-    /// Each call of `write` must pass whole rows.
-    pub(in crate::cli) fn of_table(self) -> Sink {
-        let widest = match self {
-            Sink::Stdout(_) if std::io::stdout().is_terminal() => Some(width()),
-            _ => None,
-        };
+    /// Each call of `write` must pass whole rows. On a terminal the table has only the rows of the excerpt.
+    pub(in crate::cli) fn of_table(self, excerpt: Excerpt) -> Sink {
+        let is_terminal = matches!(self, Sink::Stdout(_)) && std::io::stdout().is_terminal();
         Sink::Table(Box::new(TableSink {
             sink: self,
-            widest,
+            widest: is_terminal.then(width),
+            excerpt: is_terminal.then_some(excerpt),
+            shown: 0,
             table: None,
         }))
     }
 
-    /// Prints how many rows were written, and the name of the file. Prints nothing if the output is no file.
+    /// Prints how many rows were written. For a file it prints the name, too. For a table on a terminal it prints how
+    /// many rows the table shows. Prints nothing if the output is another stream.
     pub(in crate::cli) fn tell_rows(&self, rows: usize) {
-        let many = if rows == 1 { "row" } else { "rows" };
-        self.tell(&format!("{} {many}", grouped(rows as u64)));
+        let excerpt = match self {
+            Sink::Table(table) => table.excerpt,
+            _ => None,
+        };
+        match excerpt {
+            Some(excerpt) => notice(&excerpt.line(rows)),
+            None => self.tell(&counted(rows as u64, "row")),
+        }
     }
 
     /// Prints `what` was written, and the name of the file. Prints nothing if the output is no file.
@@ -122,11 +160,23 @@ impl Sink {
 pub(in crate::cli) struct TableSink {
     sink: Sink,
     widest: Option<usize>,
+    /// The rows to show. `None` for all, if the output is no terminal.
+    excerpt: Option<Excerpt>,
+    /// The number of rows that the table has so far.
+    shown: usize,
     table: Option<Table>,
 }
 
 impl TableSink {
+    /// Whether the table has all rows that it may show.
+    fn is_full(&self) -> bool {
+        self.table.is_some() && self.excerpt.is_some_and(|excerpt| self.shown >= excerpt.rows)
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        if self.is_full() {
+            return Ok(());
+        }
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -136,8 +186,16 @@ impl TableSink {
             let record = record.map_err(|error| Stop::Failed(Failure::other(error)))?;
             let cells = record.iter().map(str::to_owned).collect();
             match &mut self.table {
-                Some(table) => text.push_str(&table.push(cells)),
+                Some(table) => {
+                    text.push_str(&table.push(cells));
+                    self.shown += 1;
+                }
                 None => self.table = Some(Table::new(cells, self.widest)),
+            }
+            if self.is_full() {
+                // Shows the table now, because counting the other rows may take long.
+                text.push_str(&self.table.as_mut().map(Table::finish).unwrap_or_default());
+                break;
             }
         }
         self.sink.write(text.as_bytes())
@@ -202,5 +260,45 @@ impl Drop for Part {
             // If the file cannot be deleted, no message is printed.
             let _ = std::fs::remove_file(&self.part);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what a table with this excerpt writes for the pieces.
+    fn written(excerpt: Option<Excerpt>, pieces: &[&str]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("table.txt");
+        let mut table = TableSink {
+            sink: Sink::at(Some(file.as_path())).unwrap_or_else(|failure| panic!("{}", failure.to_text())),
+            widest: None,
+            excerpt,
+            shown: 0,
+            table: None,
+        };
+        for piece in pieces {
+            assert!(table.write(piece.as_bytes()).is_ok());
+        }
+        assert!(table.finish().is_ok());
+        let text = std::fs::read_to_string(&file).unwrap();
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    #[test]
+    fn a_terminal_shows_the_first_rows() {
+        let two = Excerpt {
+            rows: 2,
+            others: "--out for all",
+        };
+        let pieces = ["id\n", "a\n", "b\nc\n", "d\n"];
+        assert_eq!(written(Some(two), &pieces), "id\na\nb\n");
+        assert_eq!(written(Some(Excerpt::all()), &pieces), "id\na\nb\nc\nd\n");
+        assert_eq!(written(None, &pieces), "id\na\nb\nc\nd\n");
+        assert_eq!(written(Some(two), &["id\n"]), "id\n");
+        assert_eq!(two.line(4_000), "(2 of 4,000 rows; --out for all)");
+        assert_eq!(two.line(2), "(2 rows)");
+        assert_eq!(Excerpt::all().line(1), "(1 row)");
     }
 }

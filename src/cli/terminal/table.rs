@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::plain;
+use super::columns::{grouped, plain};
 use super::manner::{HEADING, on_output};
 
 /// The number of rows that decide the widths of columns. Longer cells of later rows are cut.
@@ -11,6 +11,10 @@ const MEASURED: usize = 1_000;
 const GAP: &str = "  ";
 /// The minimum width to which a column is narrowed to make the table fit.
 const NARROWEST: usize = 6;
+/// A column with fewer characters than this is hard to read.
+const READABLE: usize = 12;
+/// The heading of ids. They are narrowed last, because nothing is found by a part of an id.
+const ID: &str = "id";
 
 /// A table that is formatted row by row.
 #[derive(Debug)]
@@ -91,21 +95,56 @@ impl Table {
             return columns;
         };
         let room = widest.saturating_sub(GAP.len() * columns.len().saturating_sub(1));
-        // Narrow the widest column by one, until the line fits or no column is wider than `NARROWEST`.
-        while columns.iter().map(|column| column.width).sum::<usize>() > room {
-            match columns.iter_mut().max_by_key(|column| column.width) {
-                Some(column) if column.width > NARROWEST => column.width -= 1,
-                _ => break,
+        let mut excess = columns
+            .iter()
+            .map(|column| column.width)
+            .sum::<usize>()
+            .saturating_sub(room);
+        for with_ids in [false, true] {
+            // Narrow the widest column by one, until the line fits or no column is wider than `NARROWEST`.
+            while excess > 0 {
+                let columns = columns.iter_mut().zip(&self.heading);
+                let narrowed = columns.filter(|(_, heading)| with_ids || *heading != ID);
+                match narrowed.map(|(column, _)| column).max_by_key(|column| column.width) {
+                    Some(column) if column.width > NARROWEST => column.width -= 1,
+                    _ => break,
+                }
+                excess -= 1;
             }
         }
         columns
     }
 }
 
-/// Whether there are cells with text, and all of them are numbers, with or without `%`.
+/// Returns how many of the first columns fit into a line of `widest` characters, and at least 1. An id needs its whole
+/// width, and another column needs at most `READABLE` characters.
+pub(in crate::cli) fn fitting(heading: &[String], rows: &[Vec<String>], widest: usize) -> usize {
+    let needed = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width());
+        let width = cells.max().unwrap_or(0).max(heading[at].width());
+        if heading[at] == ID { width } else { width.min(READABLE) }
+    };
+    let ends = (0..heading.len()).scan(0, |end, at| {
+        *end += needed(at) + if at > 0 { GAP.len() } else { 0 };
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= widest).count().max(1)
+}
+
+/// Whether there are cells with text, and all of them are numbers, with or without `%` or `+` at the end.
 fn is_numbers<'c>(cells: impl Iterator<Item = &'c String>) -> bool {
     let mut filled = cells.filter(|cell| !cell.is_empty()).peekable();
-    filled.peek().is_some() && filled.all(|cell| cell.trim_end_matches('%').parse::<f64>().is_ok_and(f64::is_finite))
+    filled.peek().is_some() && filled.all(|cell| is_number(cell.trim_end_matches(['%', '+'])))
+}
+
+/// Whether the text is a number. A whole number may have commas between the thousands.
+fn is_number(text: &str) -> bool {
+    let whole = || {
+        text.replace(',', "")
+            .parse::<u64>()
+            .is_ok_and(|number| grouped(number) == text)
+    };
+    text.parse::<f64>().is_ok_and(f64::is_finite) || whole()
 }
 
 fn line(row: &[String], columns: &[Column]) -> String {
@@ -185,6 +224,40 @@ mod tests {
         );
         assert!(text.lines().all(|line| line.width() <= 60), "{text}");
         assert_eq!(text.matches('…').count(), 3, "{text}");
+    }
+
+    #[test]
+    fn ids_are_narrowed_last() {
+        let id = "01588869-6f4f-4b8e-a1a5-0b6f3c4d5e6f";
+        let reference = format!("Patient/{id}");
+        let long = "word ".repeat(10);
+        assert!(drawn(&[[id, &reference, &long]], Some(60)).contains(id));
+        let narrow = drawn(&[[id, &reference, &long]], Some(40));
+        assert!(narrow.lines().all(|line| line.width() <= 40), "{narrow}");
+    }
+
+    #[test]
+    fn columns_are_left_out_before_ids_are_cut() {
+        let owned = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let heading = owned(["id", "status", "subject", "note"]);
+        let rows = [owned(["0123456789", "final", "Patient/0123456789", "seated"])];
+        for (widest, count) in [(5, 1), (18, 2), (31, 2), (32, 3), (39, 3), (40, 4)] {
+            assert_eq!(fitting(&heading, &rows, widest), count, "{widest}");
+        }
+        assert_eq!(fitting(&heading, &[], 100), 4);
+    }
+
+    #[test]
+    fn grouped_numbers_are_numbers() {
+        for (text, expected) in [
+            ("3,920", true),
+            ("5", true),
+            ("1.5", true),
+            ("1,2", false),
+            ("a", false),
+        ] {
+            assert_eq!(is_number(text), expected, "{text}");
+        }
     }
 
     #[test]

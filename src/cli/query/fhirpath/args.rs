@@ -60,6 +60,9 @@ pub(in crate::cli) struct Args {
     /// Print the typed program, the columns it reads and, over a lake, the plan of the scan, instead of running it
     #[arg(long)]
     pub(super) explain: bool,
+    /// Print JSON, as without this option
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 impl Args {

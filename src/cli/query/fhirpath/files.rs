@@ -157,22 +157,40 @@ fn programs(
     if let Some(type_id) = wanted {
         return Ok(HashMap::from([(type_id, compile(text, type_id, options)?)]));
     }
-    let (mut programs, mut fault) = (HashMap::new(), None);
+    let (mut programs, mut faults) = (HashMap::new(), Vec::new());
     for type_id in facts().resources().filter(|type_id| !facts().get(*type_id).is_abstract) {
         match compile(text, type_id, options) {
             Ok(program) => {
                 programs.insert(type_id, program);
             }
-            // Keep the most useful error. Many types lack an element of the expression, so `UnknownElement` says
-            // little. It never replaces another error, but any other error replaces it.
-            Err(error) if fault.is_none() || !matches!(error, FhirPathError::UnknownElement { .. }) => {
-                fault = Some(error);
-            }
-            Err(_) => {}
+            Err(fault) => faults.push(fault),
         }
     }
-    match fault {
+    match most_useful(faults) {
         Some(fault) if programs.is_empty() => Err(fault),
         _ => Ok(programs),
+    }
+}
+
+/// Returns the most useful of the errors that an expression has for the resource types. Many types lack an element of
+/// the expression, so `UnknownElement` says little, and any other error goes before it. If all types lack the same
+/// name, that is the error.
+fn most_useful(mut faults: Vec<FhirPathError>) -> Option<FhirPathError> {
+    let is_other = |fault: &FhirPathError| !matches!(fault, FhirPathError::UnknownElement { .. });
+    if let Some(other) = faults.iter().rposition(is_other) {
+        return Some(faults.swap_remove(other));
+    }
+    let lacks = |fault: &FhirPathError| match fault {
+        FhirPathError::UnknownElement { at, name, type_name } if resource_type(type_name).is_ok() => {
+            Some((*at, name.clone()))
+        }
+        _ => None,
+    };
+    let name = lacks(faults.first()?);
+    match name {
+        Some((at, name)) if faults.iter().all(|fault| lacks(fault) == Some((at, name.clone()))) => {
+            Some(FhirPathError::UnknownName { at, name })
+        }
+        _ => Some(faults.swap_remove(0)),
     }
 }

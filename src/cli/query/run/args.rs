@@ -9,6 +9,8 @@ use crate::cli::service::mode::Mode;
 use crate::cli::tables::terminology::TerminologyArgument;
 use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::manner::is_watched;
+use crate::cli::terminal::sink::Excerpt;
+use crate::fhir::nearest::did_you_mean;
 use crate::fhir::temporal::Temporal;
 use crate::views::Format;
 
@@ -69,12 +71,15 @@ pub(in crate::cli) struct Args {
     /// How to write the rows [default: by the ending of --out, else a table on a terminal and CSV elsewhere]
     #[arg(long, value_enum)]
     format: Option<FormatArgument>,
+    /// Write a JSON array, as --format json does
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// The file to write [default: standard output]; for several views the folder
     #[arg(long, value_name = "PATH")]
     pub(super) out: Option<PathBuf>,
     #[command(flatten)]
     pub(super) terminology: TerminologyArgument,
-    /// Write at most this many rows of each view
+    /// Write at most this many rows of each view. Without it, a table on a terminal has the first 40
     #[arg(long, value_name = "N")]
     pub(super) limit: Option<usize>,
     /// Leave out the line that names the columns (CSV)
@@ -92,6 +97,9 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, value_name = "HOW", default_missing_value = "plan")]
     pub(super) explain: Option<ExplainArgument>,
 }
+
+/// The endings of file names that tell the format.
+const EXTENSIONS: [&str; 4] = ["csv", "json", "ndjson", "parquet"];
 
 /// The values of `--explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -126,22 +134,34 @@ impl From<FormatArgument> for Format {
 }
 
 /// Returns the format of the rows. It is the format of `--format`. Without `--format` the extension of the file `out`
-/// decides, and without a known extension it is CSV.
-pub(in crate::cli) fn format_of(format: Option<FormatArgument>, out: Option<&Path>, no_header: bool) -> Format {
+/// decides, and without an extension it is CSV. Fails if no format has the extension.
+pub(in crate::cli) fn format_of(
+    format: Option<FormatArgument>,
+    out: Option<&Path>,
+    no_header: bool,
+) -> Result<Format, Failure> {
     let extension = out
         .and_then(Path::extension)
         .map(|extension| extension.to_string_lossy());
-    let named = match format {
-        Some(format) => Some(format.into()),
-        None => extension.and_then(|extension| Format::parse(&extension)),
+    let named = match (format, extension) {
+        (Some(format), _) => format.into(),
+        (None, None) => Format::Csv { header: true },
+        (None, Some(extension)) => Format::parse(&extension).ok_or_else(|| {
+            let meant = did_you_mean(&extension, EXTENSIONS.into_iter());
+            Failure::input(format!(
+                "--out: no format has the ending .{extension}{meant}; name a file that ends in {}, or the format with \
+                 --format",
+                EXTENSIONS.map(|known| format!(".{known}")).join(", ")
+            ))
+        })?,
     };
-    match named.unwrap_or(Format::Csv { header: true }) {
+    Ok(match named {
         // A table always has a header.
         Format::Csv { .. } => Format::Csv {
             header: !no_header || is_table(format, out),
         },
         other => other,
-    }
+    })
 }
 
 /// Whether rows are written as a table for people: with `--format table`, or on a terminal without `--format` and
@@ -180,17 +200,16 @@ impl Args {
         self.views.is_some() || self.view.len() > 1
     }
 
-    /// Returns the ids of the requested Patients, without `Patient/`. `None` if `--patient` is not given.
+    /// Returns the ids of the requested Patients. `None` if `--patient` is not given.
     pub(super) fn patients(&self) -> Option<Vec<String>> {
-        let id = |patient: &String| patient.strip_prefix("Patient/").unwrap_or(patient).to_owned();
-        (!self.patient.is_empty()).then(|| self.patient.iter().map(id).collect())
+        (!self.patient.is_empty()).then(|| self.patient.clone())
     }
 
     /// Returns the format of the rows. Fails if `--text` is given without Parquet, or if Parquet would go to a
     /// terminal.
     pub(super) fn format(&self) -> Result<Format, Failure> {
         let out = self.out.as_deref();
-        let mut format = format_of(self.format, out.filter(|_| !self.is_several()), self.no_header);
+        let mut format = format_of(self.named_format(), out.filter(|_| !self.is_several()), self.no_header)?;
         if self.text {
             format = match format {
                 Format::Parquet | Format::ParquetText => Format::ParquetText,
@@ -204,14 +223,23 @@ impl Args {
         refuse_on_terminal(format, out, self.explain.is_some())
     }
 
-    /// Whether rows are written as a table for people.
-    pub(super) fn is_table(&self) -> bool {
-        is_table(self.format, self.out.as_deref())
+    /// Returns the format that `--format` or `--json` names.
+    fn named_format(&self) -> Option<FormatArgument> {
+        self.format.or(self.json.then_some(FormatArgument::Json))
+    }
+
+    /// If rows are written as a table for people, returns how many of them a terminal shows.
+    pub(super) fn table(&self) -> Option<Excerpt> {
+        let excerpt = match self.limit {
+            Some(_) => Excerpt::all(),
+            None => Excerpt::new("--limit or --out for more"),
+        };
+        is_table(self.named_format(), self.out.as_deref()).then_some(excerpt)
     }
 
     /// Returns the extension of the files of several views.
     pub(super) fn extension(&self) -> &'static str {
-        match self.format {
+        match self.named_format() {
             None | Some(FormatArgument::Csv) => "csv",
             Some(FormatArgument::Table) => "txt",
             Some(FormatArgument::Json) => "json",

@@ -8,6 +8,7 @@ use super::args::Args;
 use super::outputs::Outputs;
 use super::pick::pick;
 use super::targets::Target;
+use crate::cli::terminal::columns::grouped;
 use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::input::standard_input;
 use crate::cli::terminal::progress::Progress;
@@ -55,7 +56,7 @@ pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Resul
     let (documents, refused) = documents(&standard_input(&arguments.input), progress.advance())?;
     let views = targets.iter().map(|target| target.view.clone()).collect();
     let rows = SharedRows::of_documents(views, documents, pick(arguments), arguments.limit);
-    let mut outputs = Outputs::new(targets, (0..targets.len()).collect(), arguments.is_table())?;
+    let mut outputs = Outputs::new(targets, (0..targets.len()).collect(), arguments.table())?;
     let failures = outputs.write(rows.events(format), &progress, || refused.whole(), |_, error| error)?;
     progress.finish();
     if failures.is_empty() {
@@ -206,7 +207,10 @@ impl Refusals {
         match self.count.load(Ordering::Relaxed) {
             0 => Ok(()),
             1 => Err(Failure::partial(format!("1 resource was refused; {rest}"))),
-            refused => Err(Failure::partial(format!("{refused} resources were refused; {rest}"))),
+            refused => Err(Failure::partial(format!(
+                "{} resources were refused; {rest}",
+                grouped(refused)
+            ))),
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Args, lake: &Lake, targets: &[Target], format: For
     let mut failures = Vec::new();
     let mut read = 0;
     for (places, run) in plans {
-        let mut outputs = Outputs::new(targets, places, arguments.is_table())?;
+        let mut outputs = Outputs::new(targets, places, arguments.table())?;
         let events = run
             .rows()
             .events(format)

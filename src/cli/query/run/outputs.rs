@@ -3,7 +3,7 @@
 use super::targets::Target;
 use crate::cli::terminal::failure::{Failure, warn};
 use crate::cli::terminal::progress::Progress;
-use crate::cli::terminal::sink::{Sink, Stop};
+use crate::cli::terminal::sink::{Excerpt, Sink, Stop};
 use crate::views::{Event, RunError, TextColumn};
 
 /// The outputs of the views that share one run.
@@ -17,12 +17,19 @@ pub(super) struct Outputs<'t> {
 }
 
 impl<'t> Outputs<'t> {
-    /// Opens the output of each target in `places`. If `is_table`, the rows arrive as CSV with a header and are
-    /// written as tables for people.
-    pub(super) fn new(targets: &'t [Target], places: Vec<usize>, is_table: bool) -> Result<Outputs<'t>, Failure> {
+    /// Opens the output of each target in `places`. With `table`, the rows arrive as CSV with a header and are written
+    /// as tables for people.
+    pub(super) fn new(
+        targets: &'t [Target],
+        places: Vec<usize>,
+        table: Option<Excerpt>,
+    ) -> Result<Outputs<'t>, Failure> {
         let sink = |place: &usize| {
             let sink = Sink::at(targets[*place].out.as_deref())?;
-            Ok(if is_table { sink.of_table() } else { sink })
+            Ok(match table {
+                Some(excerpt) => sink.of_table(excerpt),
+                None => sink,
+            })
         };
         Ok(Outputs {
             rows: vec![0; places.len()],

@@ -77,6 +77,7 @@ fn typed(arguments: &Args) -> Result<Vec<Target>, Failure> {
             "--column goes with one resource type, as in: run Patient --column id",
         ));
     };
+    inline::refuse_repeated(&arguments.column, "--column")?;
     let terminology = arguments.terminology.load(arguments.data.as_deref())?;
     let filter = arguments.filter.as_deref();
     let view = inline::view(

@@ -7,16 +7,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{elements, rows};
+use super::elements::{self, Shown};
+use super::rows;
 use crate::cli::lake::lake_scope::LakeScope;
-use crate::cli::query::inline;
+use crate::cli::query::inline::{self, TypedColumn};
 use crate::cli::query::resource_types::named;
 use crate::cli::query::run::targets;
 use crate::cli::tables::terminology::TerminologyArgument;
+use crate::cli::terminal::columns::{counted, grouped};
 use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::manner::{notice, width};
 use crate::cli::terminal::table::Table;
-use crate::fhir::TypeId;
+use crate::fhir::nearest::nearest_resource_type;
 use crate::views::View;
 
 /// The maximum number of distinct values that are counted for a column.
@@ -29,8 +31,9 @@ const LETTERS: usize = 40;
 
 /// Describe the columns of a table or a view: type, share of rows with a value, distinct values, examples
 ///
-/// For a resource type the columns are those of `tabularium show`, for a ViewDefinition its own. The examples are
-/// contents of records.
+/// For a resource type the columns are its elements, for a ViewDefinition its own columns. An element with elements of
+/// its own, such as component, has the number of its items; its elements follow, as component.code. Of several values
+/// in a resource the first counts. The examples are contents of records.
 ///
 /// Exit codes: 0 described; 2 there is no such type or file, or the view is faulty; 1 another failure.
 #[derive(Debug, clap::Args)]
@@ -51,10 +54,20 @@ pub(in crate::cli) struct DescribeArgs {
     terminology: TerminologyArgument,
 }
 
+/// A column to describe.
+struct Column {
+    name: String,
+    type_name: String,
+    /// Whether the column has numbers of items.
+    counts: bool,
+}
+
 /// The counts and examples of one column.
 #[derive(Default)]
 struct Held {
     filled: u64,
+    /// The number of items, if the column counts items.
+    items: u64,
     distinct: HashSet<String>,
     bytes: usize,
     /// Whether the column has more distinct values than `distinct`, because `COUNTED` or `KEPT` was reached.
@@ -63,6 +76,13 @@ struct Held {
 }
 
 impl Held {
+    /// Adds the number of items in a row.
+    fn count(&mut self, items: &str) {
+        let items: u64 = items.parse().unwrap_or(0);
+        self.filled += u64::from(items > 0);
+        self.items += items;
+    }
+
     fn take(&mut self, value: String) {
         if value.is_empty() {
             return;
@@ -91,16 +111,8 @@ impl Held {
 /// and examples.
 pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     let lake = arguments.lake.open()?;
-    let (view, type_id) = view(&arguments)?;
-    let types = view.columns().iter().map(|column| {
-        let of_element = type_id.and_then(|type_id| elements::types(type_id, &column.name));
-        of_element
-            .or_else(|| column.fhir_type.clone())
-            .unwrap_or_else(|| column.sql_type())
-    });
-    let types: Vec<String> = types.collect();
-    let names: Vec<String> = view.columns().iter().map(|column| column.name.clone()).collect();
-    let mut held: Vec<Held> = names.iter().map(|_| Held::default()).collect();
+    let (view, described) = view(&arguments)?;
+    let mut held: Vec<Held> = described.iter().map(|_| Held::default()).collect();
     let mut total: u64 = 0;
     rows::read(
         &lake,
@@ -109,31 +121,33 @@ pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
         arguments.rows,
         |row| {
             total += 1;
-            held.iter_mut().zip(row).for_each(|(held, value)| held.take(value));
+            for ((held, column), value) in held.iter_mut().zip(&described).zip(row) {
+                if column.counts {
+                    held.count(&value);
+                } else {
+                    held.take(value);
+                }
+            }
         },
     )?;
-    let columns = || names.iter().zip(&types).zip(&held);
+    let columns = || described.iter().zip(&held);
     if arguments.json {
-        let columns: Vec<Value> = columns()
-            .map(|((name, type_name), held)| object(name, type_name, held))
-            .collect();
+        let columns: Vec<Value> = columns().map(|(column, held)| object(column, held)).collect();
         println!("{:#}", json!({"rows": total, "columns": columns}));
         return Ok(());
     }
     let heading = ["column", "type", "filled", "distinct", "examples"].map(str::to_owned);
     let mut table = Table::new(heading.into(), std::io::stdout().is_terminal().then(width));
+    // Elements inside others are left out of this list, because it would be long.
     let empty: Vec<&str> = columns()
-        .filter(|(_, held)| held.filled == 0)
-        .map(|((name, _), _)| name.as_str())
+        .filter(|(column, held)| held.filled == 0 && !column.name.contains('.'))
+        .map(|(column, _)| column.name.as_str())
         .collect();
-    for ((name, type_name), held) in columns().filter(|(_, held)| held.filled > 0) {
-        print!("{}", table.push(row(name, type_name, held, total)));
+    for (column, held) in columns().filter(|(_, held)| held.filled > 0) {
+        print!("{}", table.push(row(column, held, total)));
     }
     print!("{}", table.finish());
-    let told = match total {
-        1 => "1 row".to_owned(),
-        total => format!("{total} rows"),
-    };
+    let told = counted(total, "row");
     if empty.is_empty() {
         notice(&format!("({told})"));
     } else {
@@ -142,25 +156,38 @@ pub(in crate::cli) fn run(arguments: DescribeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the view to describe. If the argument names a resource type, the view has a column for each element, and the
-/// resource type is returned with it. If the argument names a file, the resource type is `None`.
-fn view(arguments: &DescribeArgs) -> Result<(View, Option<TypeId>), Failure> {
+/// Returns the view to describe, and its columns in words. If the argument names a resource type, the view has a column
+/// for each element.
+fn view(arguments: &DescribeArgs) -> Result<(View, Vec<Column>), Failure> {
     let terminology = arguments.terminology.load(Some(&arguments.lake.data))?;
     let file = Path::new(&arguments.what);
     let names_file = arguments.what == "-" || arguments.what.ends_with(".json") || file.is_file();
     if names_file {
-        return Ok((targets::read(file, terminology, false)?, None));
+        let view = targets::read(file, terminology, false)?;
+        let columns = view.columns().iter().map(|column| Column {
+            name: column.name.clone(),
+            type_name: column.fhir_type.clone().unwrap_or_else(|| column.sql_type()),
+            counts: false,
+        });
+        let columns = columns.collect();
+        return Ok((view, columns));
     }
-    let type_id = named(&arguments.what).map_err(Failure::input)?;
-    let view = inline::view(
-        &arguments.what,
-        &elements::columns(type_id),
-        "--column",
-        None,
-        terminology,
-        false,
-    )?;
-    Ok((view, Some(type_id)))
+    let type_id = named(&arguments.what).map_err(|problem| {
+        let name = &arguments.what;
+        match nearest_resource_type(name) {
+            Some(_) => Failure::input(problem),
+            None => Failure::input(format!("{problem}; a view is given as its file, such as {name}.json")),
+        }
+    })?;
+    let shown = elements::described(type_id);
+    let columns: Vec<TypedColumn> = shown.iter().map(|shown| shown.column.clone()).collect();
+    let view = inline::view(&arguments.what, &columns, "--column", None, terminology, false)?;
+    let column = |shown: Shown| Column {
+        name: shown.path,
+        type_name: shown.types,
+        counts: shown.counts,
+    };
+    Ok((view, shown.into_iter().map(column).collect()))
 }
 
 /// Formats the share of rows with a value as a percentage.
@@ -174,20 +201,29 @@ fn share(filled: u64, total: u64) -> String {
 
 fn distinct(held: &Held) -> String {
     let more = if held.more { "+" } else { "" };
-    format!("{}{more}", held.distinct.len())
+    format!("{}{more}", grouped(held.distinct.len() as u64))
 }
 
-fn row(name: &str, type_name: &str, held: &Held, total: u64) -> Vec<String> {
+fn row(column: &Column, held: &Held, total: u64) -> Vec<String> {
+    let (distinct, examples) = if column.counts {
+        (String::new(), counted(held.items, "item"))
+    } else {
+        (distinct(held), held.examples.join(", "))
+    };
     vec![
-        name.to_owned(),
-        type_name.to_owned(),
+        column.name.clone(),
+        column.type_name.clone(),
         share(held.filled, total),
-        distinct(held),
-        held.examples.join(", "),
+        distinct,
+        examples,
     ]
 }
 
-fn object(name: &str, type_name: &str, held: &Held) -> Value {
+fn object(column: &Column, held: &Held) -> Value {
+    let Column { name, type_name, .. } = column;
+    if column.counts {
+        return json!({"name": name, "type": type_name, "filled": held.filled, "items": held.items});
+    }
     json!({
         "name": name, "type": type_name, "filled": held.filled, "distinct": held.distinct.len(),
         "distinctIsLowerBound": held.more, "examples": held.examples,
@@ -214,6 +250,13 @@ mod tests {
         assert_eq!((held.filled, distinct(&held)), (6, "5".to_owned()));
         assert_eq!(held.examples, ["a", "b", "c"]);
         (0..COUNTED).for_each(|number| held.take(format!("v{number}")));
-        assert_eq!(distinct(&held), format!("{COUNTED}+"));
+        assert_eq!(distinct(&held), "10,000+");
+    }
+
+    #[test]
+    fn items_are_counted() {
+        let mut held = Held::default();
+        ["2", "0", "", "3"].into_iter().for_each(|items| held.count(items));
+        assert_eq!((held.filled, held.items), (2, 5));
     }
 }

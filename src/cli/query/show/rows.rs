@@ -1,8 +1,14 @@
-//! Reads the rows of one view over a lake, as strings or as JSON.
+//! Reads the rows of one view over a lake, as strings or as JSON, and counts the rows of a table.
 
 use std::sync::Arc;
 
+use datafusion::catalog::TableProvider;
+use datafusion::execution::context::SessionConfig;
+use datafusion::execution::session_state::SessionStateBuilder;
+
 use crate::cli::terminal::failure::Failure;
+use crate::fhir::TypeId;
+use crate::lake::scan::ScanRequest;
 use crate::lake::{Lake, Scope};
 use crate::views::{Event, Format, Resources, RunError, SharedRun, View};
 
@@ -55,6 +61,23 @@ pub(super) fn json(lake: &Lake, scope: &Arc<Scope>, view: Arc<View>, limit: Opti
     }
     named(&run, failure)?;
     String::from_utf8(text).map_err(Failure::other)
+}
+
+/// Returns the number of rows of a table in the scope. Reads no column.
+pub(super) fn count(lake: &Lake, scope: &Arc<Scope>, type_id: TypeId) -> Result<u64, Failure> {
+    let provider = lake
+        .table(&lake.snapshot(), type_id, scope)
+        .provider(ScanRequest::default());
+    let config = SessionConfig::new().with_target_partitions(1);
+    let state = SessionStateBuilder::new().with_config(config).build();
+    let plan = futures::executor::block_on(provider.scan(&state, Some(&Vec::new()), &[], None));
+    let plan = plan.map_err(Failure::other)?;
+    let batches = plan.execute(0, state.task_ctx()).map_err(Failure::other)?;
+    let mut rows = 0;
+    for batch in futures::executor::block_on_stream(batches) {
+        rows += batch.map_err(Failure::other)?.num_rows() as u64;
+    }
+    Ok(rows)
 }
 
 fn planned(lake: &Lake, scope: &Arc<Scope>, view: Arc<View>, limit: Option<usize>) -> Result<SharedRun, Failure> {

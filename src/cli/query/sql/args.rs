@@ -6,6 +6,7 @@ use crate::cli::lake::lake_scope::LakeScope;
 use crate::cli::query::run::{ExplainArgument, FormatArgument, format_of, is_table, refuse_on_terminal};
 use crate::cli::tables::terminology::TerminologyArgument;
 use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::sink::Excerpt;
 use crate::views::Format;
 
 /// Ask SQL: resource types and views are tables, fhirpath() is a function
@@ -34,9 +35,13 @@ pub(in crate::cli) struct Args {
     /// A folder of ViewDefinitions; each becomes a table. Every .json file that is not hidden is read
     #[arg(long, value_name = "DIR")]
     pub(super) views: Option<PathBuf>,
-    /// How to write the rows [default: by the ending of --out, else a table on a terminal and CSV elsewhere]
+    /// How to write the rows [default: by the ending of --out, else a table on a terminal and CSV elsewhere]. A table
+    /// on a terminal has the first 40 rows
     #[arg(long, value_enum)]
     format: Option<FormatArgument>,
+    /// Write a JSON array, as --format json does
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
@@ -79,14 +84,21 @@ impl Args {
         String::from_utf8(text).map_err(|_| failed(&"is not UTF-8"))
     }
 
-    /// Whether rows are written as a table for people.
-    pub(super) fn is_table(&self) -> bool {
-        is_table(self.format, self.out.as_deref())
+    /// Returns the format that `--format` or `--json` names.
+    fn named_format(&self) -> Option<FormatArgument> {
+        self.format.or(self.json.then_some(FormatArgument::Json))
+    }
+
+    /// If rows are written as a table for people, returns how many of them a terminal shows.
+    pub(super) fn table(&self) -> Option<Excerpt> {
+        let excerpt = Excerpt::new("--out or --format csv for all");
+        is_table(self.named_format(), self.out.as_deref()).then_some(excerpt)
     }
 
     /// Returns the format of the rows. Fails if Parquet would go to a terminal.
     pub(super) fn format(&self) -> Result<Format, Failure> {
         let out = self.out.as_deref();
-        refuse_on_terminal(format_of(self.format, out, self.no_header), out, self.explain.is_some())
+        let format = format_of(self.named_format(), out, self.no_header)?;
+        refuse_on_terminal(format, out, self.explain.is_some())
     }
 }

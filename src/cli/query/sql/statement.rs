@@ -87,8 +87,8 @@ async fn answer(arguments: &Args, session: &Session, statement: &str, format: Fo
         return Ok(());
     }
     let mut sink = Sink::at(arguments.out.as_deref())?;
-    if arguments.is_table() {
-        sink = sink.of_table();
+    if let Some(excerpt) = arguments.table() {
+        sink = sink.of_table(excerpt);
     }
     match write(&query, &mut sink, format).await {
         Ok(rows) => {

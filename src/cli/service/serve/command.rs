@@ -11,6 +11,7 @@ use super::page_args::PageArgs;
 use super::rates::RateArgs;
 use super::stop::{stdin_ends, stop};
 use crate::cli::configuration::address::listen;
+use crate::cli::lake::lake_key;
 use crate::cli::tables::plans;
 use crate::cli::tables::terminology;
 use crate::cli::terminal::failure::Failure;
@@ -94,7 +95,8 @@ pub(in crate::cli) struct Args {
 pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let lake = opened(&args.data, args.sealed)?;
     let parameters = parameters(args.search_parameters.as_deref())?;
-    let terminology = terminology::open(&args.data, args.terminology.as_deref())?;
+    let terminology = terminology::open(&args.data, args.terminology.as_deref());
+    let terminology = terminology.map_err(|failure| failure.of_option("--terminology"))?;
     terminology.warm().map_err(terminology::failure)?;
     let plans = plans::open(&args.data)?;
     plans.warm().map_err(plans::failure)?;
@@ -152,6 +154,7 @@ fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
         Err(LakeError::OtherKind { .. }) => Lake::create_with(data, options),
         Err(LakeError::Missing(_)) if sealed => {
             let before = Before::look(data).map_err(Failure::from_folder)?;
+            lake_key::check(data)?;
             Lake::create_with(data, options).inspect_err(|_| before.restore(data))
         }
         opened => opened,
@@ -207,7 +210,7 @@ pub(in crate::cli) fn parameters(folder: Option<&Path>) -> Result<Arc<SearchPara
         Some(folder) => builtin
             .with_folder(folder)
             .map(Arc::new)
-            .map_err(|error| Failure::input(error.to_string())),
+            .map_err(|error| Failure::input(format!("--search-parameters: {error}"))),
     }
 }
 

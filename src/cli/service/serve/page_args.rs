@@ -19,13 +19,13 @@ pub(in crate::cli) struct PageArgs {
 impl PageArgs {
     /// Reads and checks the folders. Without an option, uses the built-in languages or the default branding.
     pub(in crate::cli) fn pages(&self) -> Result<Pages, Failure> {
-        let refused = |error: &dyn std::error::Error| Failure::input(error.to_string());
+        let refused = |option: &str, error: &dyn std::error::Error| Failure::input(format!("{option}: {error}"));
         let languages = match &self.languages {
-            Some(folder) => Languages::with_folder(folder).map_err(|error| refused(&error))?,
+            Some(folder) => Languages::with_folder(folder).map_err(|error| refused("--languages", &error))?,
             None => Languages::default(),
         };
         let branding = match &self.branding {
-            Some(folder) => Branding::from_folder(folder).map_err(|error| refused(&error))?,
+            Some(folder) => Branding::from_folder(folder).map_err(|error| refused("--branding", &error))?,
             None => Branding::default(),
         };
         Ok(Pages { languages, branding })

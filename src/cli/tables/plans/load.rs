@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::open::failure;
+use crate::cli::terminal::columns::grouped;
 use crate::cli::terminal::failure::Failure;
+use crate::cli::terminal::input::files_only;
 use crate::plans::{Folder, load};
 use crate::published::Shrink;
 
@@ -35,13 +37,14 @@ pub(super) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Files, folders or ZIP archives
+    /// Files, folders or ZIP archives; not standard input, because names of files tell years
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 /// Loads the files and prints what was loaded.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
+    files_only(&arguments.files)?;
     let loaded = load(&arguments.files, arguments.year).map_err(failure)?;
     let shrink = if arguments.replace {
         Shrink::Taken
@@ -68,7 +71,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
             "{} {}: {} {rows} from {}",
             entry.year,
             entry.publication,
-            entry.plans,
+            grouped(entry.plans),
             entry.sources.join(", ")
         );
     }

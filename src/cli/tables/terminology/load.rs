@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::failure;
+use crate::cli::terminal::columns::counted;
 use crate::cli::terminal::failure::{Failure, warn};
+use crate::cli::terminal::input::files_only;
 use crate::published::Shrink;
 use crate::terminology::{Folder, TableEntry, load};
 
@@ -34,7 +36,7 @@ pub(super) struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Files, folders or ZIP archives
+    /// Files, folders or ZIP archives; not standard input, because names of files tell versions
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -42,6 +44,7 @@ pub(super) struct Args {
 /// Loads the files and prints what was loaded. An excerpt of a code system does not replace a complete one that was
 /// loaded before. Prints a warning for each such excerpt.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
+    files_only(&arguments.files)?;
     let loaded = load::load(&arguments.files, arguments.version.as_deref()).map_err(failure)?;
     let shrink = if arguments.replace {
         Shrink::Taken
@@ -73,16 +76,14 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
 fn tell(stored: &[TableEntry], value_sets: usize) {
     for entry in stored {
         println!(
-            "{} {}: {} concepts from {}",
+            "{} {}: {} from {}",
             entry.system,
             entry.version.as_deref().unwrap_or("without a version"),
-            entry.concepts,
+            counted(entry.concepts, "concept"),
             entry.source
         );
     }
-    match value_sets {
-        0 => {}
-        1 => println!("1 value set"),
-        count => println!("{count} value sets"),
+    if value_sets > 0 {
+        println!("{}", counted(value_sets as u64, "value set"));
     }
 }
