@@ -68,6 +68,25 @@ fn a_process_that_writes_again_notices_what_was_done_between() {
     }
 }
 
+/// The check whether the catalog's file is cut off opened and closed that file, which dropped the locks of this process.
+/// Then the next process to end removed the write-ahead log, and this process saw no later commit.
+#[test]
+fn a_process_that_has_written_sees_later_commits_of_others() {
+    let made = Made::new();
+    let lake = made.copy();
+    let opened = Lake::open(lake.path()).unwrap();
+    drop(opened.writer().unwrap());
+    for number in 0..3 {
+        let input = made.scratch.path().join("one.ndjson");
+        let text = format!(r#"{{"resourceType":"Patient","id":"later-{number}"}}"#);
+        std::fs::write(&input, text).unwrap();
+        let done = tabularium(lake.path(), &["import", &input.display().to_string()]);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        opened.refresh().unwrap();
+        assert_eq!(patients(&opened), 3 + number);
+    }
+}
+
 /// The digest was computed over all rows when the writer ended, including rows that another process had changed.
 #[test]
 fn a_row_that_is_changed_while_somebody_writes_is_refused_afterwards() {

@@ -1,7 +1,5 @@
 //! Opens the SQLite file of the catalog, for readers and for the writer.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,9 +8,6 @@ use rusqlite::{Connection, OpenFlags};
 use crate::lake::error::LakeError;
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey;
-
-/// The length of SQLite's header at the beginning of its file, in bytes.
-const HEADER_BYTES: usize = 100;
 
 /// The time that a caller waits if the file is locked. A commit locks it only for milliseconds.
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
@@ -49,31 +44,21 @@ pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), Lak
     })
 }
 
-/// Returns a message if the catalog's file ends before the end of its last page. `None` if the file is long enough.
-/// SQLite would read the missing part as zeros. A file with a write-ahead log is not checked, because its last pages
-/// may be only in the log.
-pub(in crate::lake) fn cut_off(path: &Path) -> Result<Option<String>, LakeError> {
+/// Returns a message if the file of this connection ends within a page: SQLite would read the missing part as zeros.
+/// `None` if the file ends with a page. SQLite itself refuses a file that lacks whole pages. A file with a write-ahead
+/// log is not checked, because its last pages may be only in the log.
+///
+/// This function does not open the file. If a process closes a file that one of its SQLite connections has open, the
+/// system drops the connection's locks (section 2.2 of <https://sqlite.org/howtocorrupt.html>).
+pub(in crate::lake) fn cut_off(connection: &Connection, path: &Path) -> Result<Option<String>, LakeError> {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
         return Ok(None);
     }
-    let mut file = File::open(path).map_err(LakeError::io("open", path))?;
-    let length = file.metadata().map_err(LakeError::io("read", path))?.len();
-    let mut header = [0; HEADER_BYTES];
-    if file.read_exact(&mut header).is_err() {
-        // SQLite itself refuses a file without a complete header.
-        return Ok(None);
-    }
-    let number = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-    let page = match u16::from_be_bytes([header[16], header[17]]) {
-        1 => 65_536,
-        size => u64::from(size),
-    };
-    // The header's number of pages (at 28) is valid only if the file's change counter (at 24) equals the counter at 92.
-    // Otherwise it is ignored.
-    let pages = if number(24) == number(92) { number(28) } else { 0 };
-    let whole = length >= u64::from(pages) * page && (page == 0 || length.is_multiple_of(page));
+    let length = std::fs::metadata(path).map_err(LakeError::io("read", path))?.len();
+    let page = connection.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0))?;
+    let whole = length.is_multiple_of(page.unsigned_abs());
     Ok((!whole).then(|| format!("its file ends within a page, after {length} bytes")))
 }
 

@@ -199,7 +199,7 @@ fn unnamed(connection: &Connection, folder: &Folder) -> Result<Vec<PathBuf>, Lak
 
 /// Checks the catalog without its files. Returns a text for each fault.
 fn catalog_findings(connection: &Connection, folder: &Folder, report: &mut Report) -> Result<Vec<String>, LakeError> {
-    let mut found: Vec<String> = catalog::cut_off(&folder.catalog())?.into_iter().collect();
+    let mut found: Vec<String> = catalog::cut_off(connection, &folder.catalog())?.into_iter().collect();
     found.extend(catalog::broken_pages(connection, false)?);
     if !found.is_empty() {
         return Ok(found);

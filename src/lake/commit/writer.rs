@@ -274,10 +274,10 @@ impl Opened {
             catalog::refuse_without_catalog(folder)?;
             return Err(LakeError::Missing(folder.path().to_owned()));
         }
-        if let Some(what) = catalog::cut_off(&folder.catalog())? {
+        let mut connection = catalog::open_writer(&folder.catalog())?;
+        if let Some(what) = catalog::cut_off(&connection, &folder.catalog())? {
             return Err(LakeError::Damaged(what));
         }
-        let mut connection = catalog::open_writer(&folder.catalog())?;
         catalog::check_version(&connection, folder)?;
         let digest = catalog::digest(&connection)?;
         let mark = Mark::read(folder);

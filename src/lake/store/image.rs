@@ -62,7 +62,7 @@ impl LakeImage {
     pub fn take(dir: &Path, to: &Path) -> Result<LakeImage, LakeError> {
         let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
         let reader = catalog::open_reader(&folder)?;
-        if let Some(what) = catalog::cut_off(&folder.catalog())? {
+        if let Some(what) = catalog::cut_off(&reader, &folder.catalog())? {
             return Err(LakeError::Damaged(what).of_catalog(folder.path()));
         }
         let copied = copy_sqlite(&reader, to).and_then(|()| LakeImage::of(&folder, to));
@@ -182,11 +182,11 @@ pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
         if known.as_deref() == Some(ledger.id()) {
             return Ok(());
         }
+        let mut connection = catalog::open_writer(&folder.catalog())?;
         // Do not write into a damaged catalog.
-        if let Some(what) = catalog::cut_off(&folder.catalog())? {
+        if let Some(what) = catalog::cut_off(&connection, &folder.catalog())? {
             return Err(LakeError::Damaged(what));
         }
-        let mut connection = catalog::open_writer(&folder.catalog())?;
         if let Some(what) = catalog::broken_pages(&connection, true)?.into_iter().next() {
             return Err(LakeError::Damaged(what));
         }
