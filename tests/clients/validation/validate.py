@@ -104,10 +104,9 @@ def read_sets(program, scratch):
     stored = []
     for number, (name, path) in enumerate(sets.items()):
         lake = scratch / f"lake-{number}"
-        table = output(program, "import", "--normalize", "--data", lake, path)
-        rows = table.split("\ntotal")[0].splitlines()[1:]
-        there = [(name, resource) for resource in read_lake(program, lake, [row.split()[0] for row in rows])]
-        expect(len(there) == sum(int(row.split()[2]) for row in rows), f"all that is stored of {name} is read")
+        report = json.loads(output(program, "import", "--normalize", "--json", "--data", lake, path))
+        there = [(name, resource) for resource in read_lake(program, lake, report["types"])]
+        expect(len(there) == report["total"]["stored"], f"all that is stored of {name} is read")
         stored += there
     made = [resource for _, resource in stored if is_made(resource)]
     types = collections.Counter(resource["resourceType"] for resource in made)
