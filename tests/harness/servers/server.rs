@@ -18,6 +18,13 @@ use tokio::sync::oneshot;
 use super::super::records;
 use super::super::records::Record;
 
+/// Writes what services log as errors to standard error: an answer with the status 500 does not say its cause.
+fn log_errors() {
+    let errors = tracing_subscriber::fmt().with_max_level(tracing::Level::ERROR);
+    // The first server of the process has set it already.
+    let _ = errors.with_ansi(false).with_writer(std::io::stderr).try_init();
+}
+
 /// The start of all servers' clocks, in seconds since the Unix epoch.
 pub(crate) const START: i64 = 1_800_000_000;
 
@@ -212,6 +219,7 @@ impl Server {
         base_url: Option<&str>,
         pages: Pages,
     ) -> Server {
+        log_errors();
         let store = Arc::new(Store::open(folder.path(), clock).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
