@@ -156,7 +156,6 @@ fn row(listed: &ListedJob) -> [String; 8] {
         endpoint,
         report,
     } = listed;
-    let records: u64 = report.counts.iter().map(|(_, records)| records).sum();
     [
         job.id.clone(),
         consent.get(..8).unwrap_or(consent).to_owned(),
@@ -164,7 +163,7 @@ fn row(listed: &ListedJob) -> [String; 8] {
         job.cause.clone(),
         job.state.to_string(),
         job.attempts.to_string(),
-        records.to_string(),
+        report.records().to_string(),
         report.missing.len().to_string(),
     ]
 }

@@ -31,6 +31,13 @@ pub struct JobReport {
     pub attachments: Option<AttachmentCounts>,
 }
 
+impl JobReport {
+    /// Returns the number of fetched records of all types.
+    pub fn records(&self) -> u64 {
+        self.counts.iter().map(|(_, records)| records).sum()
+    }
+}
+
 /// The number of a job's attachments by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttachmentCounts {

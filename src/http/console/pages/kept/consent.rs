@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::one::{One, Table};
 use crate::consent::{Consent, ConsentWithSources, ListedJob, Source};
 use crate::http::console::session::operator::Operator;
 use crate::http::console::shown::cell::Cell;
@@ -17,18 +17,6 @@ use crate::http::service::Service;
 
 /// The maximum number of syncs on the page. The newest are shown.
 const SYNCS: u32 = 50;
-
-#[derive(Template)]
-#[template(path = "console/consent.html")]
-struct Page<'a> {
-    frame: &'a Frame,
-    id: &'a str,
-    facts: Vec<(&'static str, Cell)>,
-    sources: Vec<[Cell; 6]>,
-    syncs: Vec<[Cell; 5]>,
-    /// Whether the consent may have more syncs than the page shows.
-    is_cut: bool,
-}
 
 /// Answers `GET /console/kept/consents/{id}`.
 pub(in crate::http::console) async fn consent(
@@ -45,18 +33,52 @@ pub(in crate::http::console) async fn consent(
         });
         let (found, syncs) = reading.await?.map_err(Error::internal)?;
         let found = found.ok_or_else(|| Error::Unknown("there is no such consent".to_owned()))?;
-        let ConsentWithSources { consent, sources } = &found;
-        let page = Page {
-            frame: &frame,
-            id: &consent.id,
-            facts: facts(consent, &frame.root),
-            sources: sources.iter().map(source).collect(),
-            is_cut: syncs.len() as u64 == u64::from(SYNCS),
-            syncs: syncs.iter().map(|listed| sync(listed, &frame.root)).collect(),
-        };
-        Ok(html(StatusCode::OK, &page))
+        Ok(html(StatusCode::OK, &page(&frame, &found, &syncs)))
     };
     page_or_error(&frame, work).await
+}
+
+fn page<'f>(frame: &'f Frame, found: &ConsentWithSources, syncs: &[ListedJob]) -> One<'f> {
+    let ConsentWithSources { consent, sources } = found;
+    let mut tables = vec![Table {
+        id: "sources",
+        heading: "Sources",
+        columns: vec!["Source", "State", "Authorized", "Newest sync", "Synced", "Missing"],
+        texts: 6,
+        rows: sources.iter().map(source).collect(),
+        note: if sources.is_empty() {
+            "None. The records were imported."
+        } else {
+            ""
+        }
+        .to_owned(),
+    }];
+    if !syncs.is_empty() {
+        let count = syncs.len();
+        // There may be more of them than were read.
+        let is_cut = count as u64 == u64::from(SYNCS);
+        tables.push(Table {
+            id: "syncs",
+            heading: "Syncs",
+            columns: vec!["Sync", "Source", "State", "Made", "Records"],
+            texts: 4,
+            rows: syncs.iter().map(|listed| sync(listed, &frame.root)).collect(),
+            note: if is_cut {
+                format!("The newest {count}, newest first.")
+            } else {
+                "All, newest first.".to_owned()
+            },
+        });
+    }
+    One {
+        frame,
+        kind: "Consent",
+        id: consent.id.clone(),
+        list: ("consents", "Consents"),
+        facts: facts(consent, &frame.root),
+        failure: None,
+        tables,
+    }
 }
 
 fn facts(consent: &Consent, root: &str) -> Vec<(&'static str, Cell)> {
@@ -79,9 +101,9 @@ fn facts(consent: &Consent, root: &str) -> Vec<(&'static str, Cell)> {
     facts
 }
 
-fn source(source: &Source) -> [Cell; 6] {
+fn source(source: &Source) -> Vec<Cell> {
     let missing: Vec<String> = source.missing.iter().map(|missing| missing.line()).collect();
-    [
+    vec![
         Cell::text(&source.endpoint.name),
         Cell::text(&source.authorization.state.to_string()),
         Cell::maybe(source.authorization.authorized_at),
@@ -91,14 +113,13 @@ fn source(source: &Source) -> [Cell; 6] {
     ]
 }
 
-fn sync(listed: &ListedJob, root: &str) -> [Cell; 5] {
-    let records: u64 = listed.report.counts.iter().map(|(_, records)| records).sum();
+fn sync(listed: &ListedJob, root: &str) -> Vec<Cell> {
     let job = &listed.job;
-    [
+    vec![
         Cell::link(&job.id, &format!("{root}/kept/syncs/{}", job.id)),
         Cell::text(&listed.endpoint),
         Cell::text(&job.state.to_string()),
         Cell::time(job.created_at),
-        Cell::number(records),
+        Cell::number(listed.report.records()),
     ]
 }

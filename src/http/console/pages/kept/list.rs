@@ -244,7 +244,6 @@ fn sync(listed: &ListedJob, root: &str) -> Vec<Cell> {
         endpoint,
         report,
     } = listed;
-    let records: u64 = report.counts.iter().map(|(_, records)| records).sum();
     let missing: Vec<String> = report.missing.iter().map(|missing| missing.line()).collect();
     vec![
         Cell::link(&job.id, &format!("{root}/kept/syncs/{}", job.id)),
@@ -253,7 +252,7 @@ fn sync(listed: &ListedJob, root: &str) -> Vec<Cell> {
         Cell::text(job.state.name()),
         Cell::time(job.created_at),
         Cell::number(job.attempts),
-        Cell::number(records),
+        Cell::number(report.records()),
         Cell::text(&missing.join("; ")),
         Cell::link(consent, &format!("{root}/kept/consents/{consent}")),
     ]

@@ -3,6 +3,7 @@
 
 mod consent;
 mod list;
+mod one;
 mod receipt;
 mod sync;
 
