@@ -12,6 +12,7 @@ use crate::columns::json::{Tape, Value};
 use crate::fhir::temporal::Temporal;
 use crate::fhir::{TypeId, facts};
 use crate::parallel;
+use crate::patient::concept::codes;
 use crate::patient::follow::{Targets, key};
 
 /// A resource that the caller may see.
@@ -57,9 +58,11 @@ pub(super) struct Entry<'t> {
 }
 
 /// Properties that are looked up once and kept, because most sections read them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct AskedOften<'t> {
     category: Option<Value<'t>>,
+    /// The codes of the categories, from any code system.
+    category_codes: Vec<Cow<'t, str>>,
     code: Option<Value<'t>>,
     status: Option<Value<'t>>,
 }
@@ -76,6 +79,7 @@ impl<'t> AskedOften<'t> {
             };
             *place = Some(value);
         }
+        found.category_codes.extend(codes(found.category));
         found
     }
 }
@@ -112,6 +116,12 @@ impl<'t> Entry<'t> {
             "status" => self.asked_often.status,
             _ => self.json.get(name),
         }
+    }
+
+    /// Whether a category has one of these codes. The code system is not compared.
+    pub(super) fn has_category(&self, wanted: &[&str]) -> bool {
+        let mut codes = self.asked_often.category_codes.iter();
+        codes.any(|code| wanted.contains(&code.as_ref()))
     }
 
     /// Whether a property is a string that is one of these texts.

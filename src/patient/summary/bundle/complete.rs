@@ -5,7 +5,7 @@ use super::super::json::{UNKNOWN, concept};
 use super::super::record::Entry;
 use super::super::sections::pregnancy;
 use crate::columns::json::Value;
-use crate::patient::concept::{ABSENT, codings, has_any, loinc};
+use crate::patient::concept::{ABSENT, codings, loinc};
 use crate::patient::words;
 
 /// The changes to a resource.
@@ -167,7 +167,7 @@ impl Lack<'_, '_> {
             ("Observation-tobaccouse-uv-ips", &["component"])
         } else if loinc(code, ALCOHOL).is_some() {
             ("Observation-alcoholuse-uv-ips", &["component"])
-        } else if has_any(entry.get("category"), &["laboratory"]) {
+        } else if entry.has_category(&["laboratory"]) {
             return self.laboratory(has_subject);
         } else {
             return self.done;

@@ -41,12 +41,12 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
 }
 
 fn is_directive(entry: &Entry<'_>) -> bool {
-    let is_meant = has_any(entry.get("category"), CONSENTS) || has_any(entry.get("scope"), SCOPE);
+    let is_meant = entry.has_category(CONSENTS) || has_any(entry.get("scope"), SCOPE);
     is_meant && entry.is_one("status", &["active"])
 }
 
 fn is_document(entry: &Entry<'_>) -> bool {
-    let is_meant = has_any(entry.get("type"), DOCUMENTS) || has_any(entry.get("category"), DOCUMENTS);
+    let is_meant = has_any(entry.get("type"), DOCUMENTS) || entry.has_category(DOCUMENTS);
     is_meant && entry.is_one("status", &["current"]) && !entry.is_one("docStatus", &["entered-in-error", "preliminary"])
 }
 

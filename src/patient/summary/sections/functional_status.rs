@@ -5,7 +5,6 @@ use super::super::shared::common::{OBSERVED, cell, day, merge, named, newest, ne
 use super::super::shared::conditions::{FUNCTIONAL, State, newest_first, one_per_code, state};
 use super::super::shared::observations::value;
 use super::super::shared::{Row, Section};
-use crate::patient::concept::has_any;
 use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
@@ -21,7 +20,7 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
 const ASSESSED: &[&str] = &["effectiveDateTime", "effectivePeriod", "date"];
 
 fn rows(chart: &Chart<'_>) -> Vec<Row> {
-    let is_functional = |at: &usize| has_any(chart.entries[*at].get("category"), FUNCTIONAL);
+    let is_functional = |at: &usize| chart.entries[*at].has_category(FUNCTIONAL);
     let disabilities = chart.own("Condition").filter(is_functional);
     let mut disabilities: Vec<usize> = disabilities
         .filter(|at| state(&chart.entries[*at]) == State::Active)

@@ -4,7 +4,7 @@ use super::super::record::{Chart, Entry};
 use super::super::shared::common::{cell, merge, named, newest_observed};
 use super::super::shared::observations::{COLUMNS, row};
 use super::super::shared::{Row, Section};
-use crate::patient::concept::{LOINC, codings, has_any};
+use crate::patient::concept::{LOINC, codings};
 use crate::patient::words;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
@@ -33,7 +33,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         .collect();
     let tests = chart.own("Observation").filter(|at| {
         let entry = &chart.entries[*at];
-        entry.is_one("status", RESULTED) && has_any(entry.get("category"), &["laboratory"])
+        entry.is_one("status", RESULTED) && entry.has_category(&["laboratory"])
     });
     let tests = newest_observed(chart, tests);
     let tests = merge(chart, &tests, |entry| entry.get("code"), |_| None);

@@ -3,7 +3,7 @@
 use super::super::shared::Section;
 use super::super::shared::observations::{COLUMNS, rows};
 use super::pregnancy::CODES;
-use crate::patient::concept::{has_any, loinc};
+use crate::patient::concept::loinc;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "socialhistory",
@@ -16,7 +16,7 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
         // Leave out Observations about pregnancy. Sources give them the category `social-history`, too, but the summary
         // shows them in the section about pregnancy.
         rows(chart, |entry| {
-            has_any(entry.get("category"), &["social-history"]) && loinc(entry.get("code"), CODES).is_none()
+            entry.has_category(&["social-history"]) && loinc(entry.get("code"), CODES).is_none()
         })
     },
 };

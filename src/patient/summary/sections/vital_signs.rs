@@ -2,7 +2,6 @@
 
 use super::super::shared::Section;
 use super::super::shared::observations::{COLUMNS, rows};
-use crate::patient::concept::has_any;
 
 pub(in crate::patient::summary) static SECTION: Section = Section {
     alias: "vitalsigns",
@@ -11,5 +10,5 @@ pub(in crate::patient::summary) static SECTION: Section = Section {
     title: "Vital Signs",
     columns: COLUMNS,
     nothing: "No information about vital signs is available.",
-    rows: |chart| rows(chart, |entry| has_any(entry.get("category"), &["vital-signs"])),
+    rows: |chart| rows(chart, |entry| entry.has_category(&["vital-signs"])),
 };

@@ -63,7 +63,7 @@ pub(in crate::patient::summary) fn problems(chart: &Chart<'_>, wanted: State) ->
     let (made, recorded): (Vec<usize>, Vec<usize>) = chart
         .own("Condition")
         .filter(|at| state(&chart.entries[*at]) != State::Wrong)
-        .filter(|at| !has_any(chart.entries[*at].get("category"), FUNCTIONAL))
+        .filter(|at| !chart.entries[*at].has_category(FUNCTIONAL))
         .partition(|at| is_made(&chart.entries[*at], Rule::Condition));
     let mut kept: Vec<usize> = recorded
         .iter()
