@@ -208,23 +208,20 @@ fn code(code: &str) -> LeafTest {
 }
 
 /// Whether the condition that [`refutable`] returns decides the criterion for all values but Timings and repeated
-/// Periods: all values of the search are dates, and no date of the resource repeats.
+/// Periods: the search has a few dates, and no date of the resource repeats. A set of many dates does not count,
+/// because to compare a value with the set costs less than to check the conditions of all dates.
 fn is_of_moments(criterion: &Criterion) -> bool {
     let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return false;
     };
     let Some(plain) = &compiled.plain else { return false };
-    let is_date = |matcher: &Matcher| match matcher {
-        Matcher::Date(_) => true,
-        Matcher::OneOfMany(many) => matches!(&**many, Many::Dates(_)),
-        _ => false,
-    };
     let is_single = |(place, origin): (&RootElement, Origin<'_>)| {
         let type_id = origin.item_type.fhir();
         let name = type_id.map(|type_id| facts().get(type_id).name);
         place.kind == plain::Kind::Moment || !matches!(name, Some("date" | "dateTime" | "instant"))
     };
-    matchers.iter().all(is_date) && plain.places.iter().zip(compiled.program.origins()).all(is_single)
+    matchers.iter().all(|matcher| matches!(matcher, Matcher::Date(_)))
+        && plain.places.iter().zip(compiled.program.origins()).all(is_single)
 }
 
 /// Returns a necessary condition of the criterion that statistics may refute.

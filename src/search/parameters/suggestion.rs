@@ -28,12 +28,15 @@ const RESULT: [&str; 11] = [
 /// The maximum number of parameters that are suggested for the name of an element.
 const MAX_OF_ELEMENT: usize = 4;
 
+/// The maximum number of names in a chain for which a name is suggested. The search of a suggestion recurses for each.
+const MAX_NAMES: usize = 64;
+
 /// Returns the error for a parameter that the type does not have. `parameter` is the parameter as the client wrote it.
 pub(in crate::search) fn unknown(programs: &Programs, type_id: TypeId, parameter: String) -> SearchError {
     let bare = parameter.split([':', '.']).next().unwrap_or_default();
     let is_known = bare != "_has" && RESULT.contains(&bare);
     let mut meant = Vec::new();
-    if !is_known {
+    if !is_known && parameter.matches(['.', ':']).count() < MAX_NAMES {
         meant = corrected(programs, &[type_id], &parameter);
     }
     if !is_known && meant.is_empty() {
@@ -227,6 +230,15 @@ mod tests {
             ("Patient", "", ""),
         ] {
             assert_eq!(said(resource, parameter), meant, "{resource}?{parameter}");
+        }
+    }
+
+    #[test]
+    fn a_chain_of_many_names_has_no_suggestion() {
+        for step in ["partof.", "_has:Organization:partof:"] {
+            let chain = |steps: usize| step.repeat(steps) + "nme";
+            assert!(said("Organization", &chain(2)).ends_with("name'?"));
+            assert_eq!(said("Organization", &chain(100_000)), "");
         }
     }
 

@@ -65,7 +65,7 @@ impl RowPruning {
         };
         let (kept, is_exact) = match group.reduced(condition, &mut conditions) {
             Reduced::All => (Kept::All, false),
-            Reduced::None => (Kept::None, true),
+            Reduced::None => (Kept::None, suffices),
             Reduced::Rows(tree) => {
                 group.ends_to_starts(&mut conditions)?;
                 let mut leaves = Leaves::of(group, &conditions.all);
