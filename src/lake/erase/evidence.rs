@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::identifiers::Identifiers;
 use super::intent::Intent;
+use super::search::Identifiers;
 use crate::lake::owners::owner::OwnerKey;
 
 /// The newest snapshot and the epoch of a lake at one moment.

@@ -12,7 +12,6 @@ mod again;
 mod collect;
 mod erased;
 mod evidence;
-mod identifiers;
 mod intent;
 mod keys;
 mod known;
@@ -22,7 +21,6 @@ mod rewrite;
 mod run;
 mod search;
 mod superseded;
-mod texts;
 
 pub use erased::Erased;
 pub(super) use evidence::{Entry, subject};

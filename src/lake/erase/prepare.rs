@@ -10,10 +10,9 @@ use std::sync::Arc;
 use aws_lc_rs::digest;
 
 use super::evidence::{ErasedFile, ReplacingFile, Searched};
-use super::identifiers::Identifiers;
 use super::intent::Erasure;
 use super::rewrite::rewrite;
-use super::search::search_file;
+use super::search::{Identifiers, search_file};
 use crate::fhir::{TypeId, facts};
 use crate::lake::attachment::hexadecimal;
 use crate::lake::catalog::{Exchange, NewPeriod, StoredFile};

@@ -252,16 +252,9 @@ mod tests {
             let text = format!(r#"{{"resourceType":"Basic","id":"{id}","created":"2024-01-01"}}"#);
             let system = SystemValues {
                 owner: at as i64 / 100,
-                id: &id,
                 patient: Some("p"),
                 application: "local",
-                authorization: None,
-                endpoint: None,
-                version: 1,
-                last_updated: 0,
-                digest: [0; 16],
-                shared_refs: &[],
-                resource: &text,
+                ..SystemValues::outside(&id, &text)
             };
             shredder.push(&system, tape.parse(text.as_bytes()).unwrap()).unwrap();
         }

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::erased::Erased;
 use super::evidence::{ErasedFile, subject};
-use super::identifiers::Identifiers;
 use super::intent::{Erasure, Intent};
 use super::prepare::{Found, Fresh, Hindrance, Prepared, Wanted, ids_of, meant, prepare, reasons};
+use super::search::Identifiers;
 use crate::fhir::facts;
 use crate::lake::catalog::{self, Exchange, StoredFile};
 use crate::lake::commit::transaction::sync_files;

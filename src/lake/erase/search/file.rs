@@ -1,7 +1,6 @@
-//! Searches for erased ids in every string of a rewritten file, which is read again from the disk. Also counts the
-//! attachment files that still belong to the person.
+//! Searches for erased ids in every string of a rewritten file, which is read again from the disk.
 //!
-//! If all rows of a file are of one application, its pages are searched first (`texts.rs`). Only if they have an id,
+//! If all rows of a file are of one application, its pages are searched first (`pages.rs`). Only if they have an id,
 //! its columns are searched, because only columns tell how many strings have an id.
 
 use std::path::Path;
@@ -17,17 +16,12 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::PageIndexPolicy;
 use rustc_hash::FxHashMap;
 
-use super::evidence::Searched;
+use super::super::evidence::Searched;
 use super::identifiers::Identifiers;
-use super::texts::{only_value, without_ids};
-use crate::lake::attachment::{TABLE, is_attachment, name_begin, read_trailer};
+use super::pages::{only_value, without_ids};
 use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, row_bytes};
-use crate::lake::owners::owner::OwnerKey;
-use crate::lake::owners::scope::Scope;
 use crate::lake::seal::Keys;
-use crate::lake::store::folder::Folder;
-use crate::lake::store::survey::files_below;
 
 /// The column with the application of each row.
 const APPLICATION: &str = "application";
@@ -37,7 +31,7 @@ const BATCH_BYTES: u64 = 8 << 20;
 /// Searches every string of a data file for ids. Each entry of `asked` has an application and the number of a subject.
 /// For each entry, in the same order, returns how many strings the application's rows have, and how many of these
 /// strings contain an id of the subject.
-pub(super) fn search_file(
+pub(in crate::lake::erase) fn search_file(
     (path, keys): (&Path, &Keys),
     resource_type: &str,
     identifiers: &Identifiers,
@@ -280,42 +274,6 @@ fn of_application(batch: &RecordBatch, application: &str) -> Result<RecordBatch,
     }
 }
 
-/// Returns for each scope the number of attachment files in its mode, and how many of them belong to the scope's
-/// person. If a file's name begins like those of the person's files and its trailer cannot be read, the file counts as
-/// one of the person's.
-pub(super) fn search_attachments(folder: &Folder, key: OwnerKey, scopes: &[Scope]) -> Result<Vec<Searched>, LakeError> {
-    let mut searched = vec![Searched::default(); scopes.len()];
-    let mut modes: Vec<_> = scopes.iter().map(|scope| scope.mode).collect();
-    modes.sort_unstable();
-    modes.dedup();
-    for mode in modes {
-        let mut paths = Vec::new();
-        files_below(&folder.table(mode, TABLE), &mut |path, _| {
-            paths.extend(Some(path).filter(|path| is_attachment(path)));
-        })?;
-        for (scope, searched) in scopes.iter().zip(&mut searched).filter(|(scope, _)| scope.mode == mode) {
-            searched.values += paths.len() as u64;
-            let owners = scope.patient.iter().flat_map(|patient| &patient.owners);
-            let begins: Vec<String> = owners
-                .map(|owner| name_begin(key, mode, &scope.application, *owner))
-                .collect();
-            let may_be = |path: &&std::path::PathBuf| {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                begins.iter().any(|begin| name.starts_with(begin))
-            };
-            let own = paths
-                .iter()
-                .filter(may_be)
-                .filter(|path| match read_trailer(path, folder.keys()) {
-                    Ok(trailer) => trailer.is_of(scope),
-                    Err(_) => path.exists(),
-                });
-            searched.found += own.count() as u64;
-        }
-    }
-    Ok(searched)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -347,16 +305,9 @@ mod tests {
             let text = resource.to_string();
             let system = SystemValues {
                 owner: at as i64,
-                id: &id,
                 patient: Some("p"),
                 application,
-                authorization: None,
-                endpoint: None,
-                version: 1,
-                last_updated: 0,
-                digest: [0; 16],
-                shared_refs: &[],
-                resource: &text,
+                ..SystemValues::outside(&id, &text)
             };
             shredder.push(&system, tape.parse(text.as_bytes()).unwrap()).unwrap();
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parquet::basic::{ConvertedType, Encoding};
 use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetOffsetIndex};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::statistics::Statistics;
 
@@ -25,12 +25,17 @@ pub(super) fn without_ids(
     resource_type: &str,
     identifiers: &Identifiers,
 ) -> Result<Option<u64>, ParquetError> {
-    let Some(index) = metadata.offset_index() else {
+    let groups = metadata.row_groups();
+    let is_whole = |index: &&ParquetOffsetIndex| {
+        let mut pairs = groups.iter().zip(*index);
+        index.len() == groups.len() && pairs.all(|(group, index)| index.len() == group.num_columns())
+    };
+    let Some(index) = metadata.offset_index().filter(is_whole) else {
         return Ok(None);
     };
     let file = Arc::new(file.clone());
     let mut count = 0;
-    for (group, index) in metadata.row_groups().iter().zip(index) {
+    for (group, index) in groups.iter().zip(index) {
         for (column, index) in group.columns().iter().zip(index) {
             if column.column_descr().converted_type() != ConvertedType::UTF8 {
                 continue;
@@ -42,9 +47,8 @@ pub(super) fn without_ids(
             let mut has_id = |text: &[u8]| {
                 let mut found = false;
                 identifiers.in_bytes(text, |_| found = true);
-                let id = std::str::from_utf8(text).ok().filter(|_| is_id);
-                found |= id.is_some_and(|id| identifiers.whose(resource_type, id).is_some());
                 found
+                    || is_id && std::str::from_utf8(text).is_ok_and(|id| identifiers.whose(resource_type, id).is_some())
             };
             match (texts_of(column), search(pages, column, &mut has_id)?) {
                 (Some(texts), true) => count += texts,
