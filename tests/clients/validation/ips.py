@@ -93,7 +93,7 @@ def findings(documents, guide, validator):
         found.append([Finding(0, path, message, "error") for path, message in wrong])
         names = {entry.get("fullUrl"): name_of(entry["resource"]) for entry in document["entry"]}
         places.append([range(len(rows), len(rows) + 1)])
-        rows.append((document, [f"{IPS}/Bundle-uv-ips"]))
+        rows.append((validator.bundle(document), [f"{IPS}/Bundle-uv-ips"]))
         for resource, profiles in wanted:
             # Medplum knows the type of a target only from relative references.
             resource = relative(resource, names)
@@ -106,7 +106,7 @@ def findings(documents, guide, validator):
             by_row[one.at].append(one)
     for of_document, ((at,), *entries) in zip(found, places):
         # Each entry is checked separately by its definitions.
-        of_document += [one for one in by_row[at] if not one.path.startswith("Bundle.entry.resource.")]
+        of_document += [one for one in by_row[at] if not one.path.startswith("Bundle.entry.resource")]
         for alternatives in entries:
             of_document += min((by_row[at] for at in alternatives), key=badness)
     return found

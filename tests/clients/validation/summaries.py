@@ -4,9 +4,8 @@
     python tests/clients/validation/summaries.py PROGRAM VALIDATOR NPM_FOLDER
 
 VALIDATOR and NPM_FOLDER are as for validate.py, the guide and what is held against it as in ips.py. The summaries are those of
-all people of $TABULARIUM_SHARED/data, normalized, and of a generated population, each by `tabularium summary`, and one of
-each set over HTTP as well. With ALL_SUMMARIES=1 the population has 100 people, and both validators see all summaries; without
-it there are ten, and helios sees one summary of each set.
+all people of $TABULARIUM_SHARED/data, normalized, and of ten generated people, each by `tabularium summary`, and one of each
+set over HTTP as well. With ALL_SUMMARIES=1 there are 100 generated people.
 
 No validator may find an error, or give a warning, but for those of KNOWN. Besides, what viewers of summaries expect: each entry
 has a `fullUrl`, no reference leads out of the document, a section has entries or an `emptyReason`, and narratives keep to R4's
@@ -32,11 +31,13 @@ from ips import Guide, findings
 from validators import HERE, validators
 
 SHARED = pathlib.Path(os.environ.get("TABULARIUM_SHARED") or HERE.parents[3] / "shared").resolve()
-ALL = bool(os.environ.get("ALL_SUMMARIES"))
-PEOPLE = 100 if ALL else 10
+PEOPLE = 100 if os.environ.get("ALL_SUMMARIES") else 10
 
 # Warnings of any resource.
 EXPLAINED = {
+    # helios takes one item for `as`, and the rule applies it to all references of a resource.
+    "FHIRPath constraint dom-3 could not be evaluated: evaluation error: Singleton Evaluation Error: 'as' function requires a"
+    " singleton input, but received a collection with multiple items",
     # A narrative is best practice, but most records have none. Readers of the document use its sections' narratives.
     "FHIRPath constraint dom-6 error: A resource should have narrative for robust management",
     # This script checks narratives itself.
@@ -52,6 +53,13 @@ KNOWN = {
     "helios": {
         # The source's own fault, as below.
         ("uscore/inferno 355", "Observation.effectivePeriod.stop", "stop is unknown"),
+        # The guide's profile of tobacco use admits a dateTime only, so this Observation does not state the profile. It
+        # may stand in its section, for the slices of the section's entries are open.
+        (
+            "generated 29cbdee5-d37a-47b4-818a-8cd54f09c400",
+            "Observation.effectivePeriod",
+            "effectivePeriod is excluded choice",
+        ),
     },
     "medplum": {
         # R4 admits white space between groups of four characters.
@@ -85,14 +93,7 @@ def main():
                 raise AssertionError(f"{name}: {fault}")
         find_faults(next(iter(documents.values())))
         for validator in validators(*validating):
-            hold(validator, asked_of(validator, documents), guide)
-
-
-def asked_of(validator, documents):
-    """The documents to check. helios is slow, so without ALL_SUMMARIES it checks one person of each set."""
-    if validator.name != "helios" or ALL:
-        return documents
-    return {name: document for name, document in documents.items() if name.endswith(" over HTTP")}
+            hold(validator, documents, guide)
 
 
 def summaries(program, scratch):
@@ -159,7 +160,8 @@ def hold(validator, documents, guide):
     told = set()
     for name, found in zip(documents, findings(documents.values(), guide, validator)):
         told |= {(name.removesuffix(" over HTTP"), *one[1:]) for one in found if one.message not in EXPLAINED}
-    known = KNOWN[validator.name]
+    people = {name.removesuffix(" over HTTP") for name in documents}
+    known = {row for row in KNOWN[validator.name] if row[0] in people}
     for row in sorted(told):
         if row[:3] not in known:
             print(f"{validator.name} finds: {row}", file=sys.stderr)

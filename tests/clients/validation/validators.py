@@ -30,9 +30,14 @@ Finding = collections.namedtuple("Finding", "at path message severity")
 class Validator:
     """A program that reads resources, one per line, and prints their errors."""
 
-    def __init__(self, name, command, unreadable=()):
-        # The profiles that it cannot read.
+    def __init__(self, name, command, unreadable=(), takes_outlines=False):
+        # The profiles that it cannot read, and whether it gets the outline of a Bundle.
         self.name, self.command, self.unreadable = name, command, unreadable
+        self.takes_outlines = takes_outlines
+
+    def bundle(self, document):
+        """A Bundle as the validator gets it. The callers check each entry separately, too."""
+        return outline(document) if self.takes_outlines else document
 
     def errors(self, rows, package=None):
         """The errors of each (resource, profiles), by R4 and the profiles."""
@@ -63,13 +68,24 @@ class Validator:
         return [Finding(one["at"], without_indices(one["path"]), one["message"], one["severity"]) for one in found]
 
 
+def outline(document):
+    """A Bundle in which each resource has only its type, its id and its `meta`."""
+    kept = ("resourceType", "id", "meta")
+    entries = [
+        {**entry, "resource": {name: entry["resource"][name] for name in kept if name in entry["resource"]}}
+        for entry in document["entry"]
+    ]
+    return {**document, "entry": entries}
+
+
 def without_indices(path):
     return re.sub(r"\[\d+\]|\.\d+(?=\.|$)", "", path)
 
 
 def validators(program, packages=None):
     """The available validators: the built program and, if npm has installed it into a folder, Medplum's."""
-    yield Validator("helios", [program])
+    # It takes minutes for the resources inside a large Bundle.
+    yield Validator("helios", [program], takes_outlines=True)
     if packages:
         # Node finds the packages beside a script.
         script = shutil.copy(HERE / "medplum.mjs", packages)
