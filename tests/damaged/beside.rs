@@ -68,8 +68,8 @@ fn a_process_that_writes_again_notices_what_was_done_between() {
     }
 }
 
-/// The check whether the catalog's file is cut off opened and closed that file, which dropped the locks of this process.
-/// Then the next process to end removed the write-ahead log, and this process saw no later commit.
+/// The check whether the catalog's file is cut off opened and closed that file. This dropped the locks of the process.
+/// Then the next process to end removed the write-ahead log, and the first one saw no later commit.
 #[test]
 fn a_process_that_has_written_sees_later_commits_of_others() {
     let made = Made::new();

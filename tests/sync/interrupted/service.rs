@@ -316,8 +316,10 @@ fn attachments(world: &World) -> Vec<(i64, PathBuf)> {
 /// Whether all files are without a person's records, after their consent ended.
 pub(in crate::sync) fn is_erased(world: &World, connected: &Connected) -> bool {
     let files = files_below(&world.server.folder().join("data"));
-    let has = |path: &std::path::PathBuf| {
-        memchr::memmem::find(&std::fs::read(path).unwrap(), connected.patient.as_bytes()).is_some()
+    let has = |path: &std::path::PathBuf| match std::fs::read(path) {
+        // The service has removed the file since it was listed.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        read => memchr::memmem::find(&read.unwrap(), connected.patient.as_bytes()).is_some(),
     };
     !files.iter().any(has)
 }
