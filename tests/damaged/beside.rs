@@ -68,8 +68,7 @@ fn a_process_that_writes_again_notices_what_was_done_between() {
     }
 }
 
-/// The check whether the catalog's file is cut off opened and closed that file. This dropped the locks of the process.
-/// Then the next process to end removed the write-ahead log, and the first one saw no later commit.
+/// A process keeps its connection to the catalog open, and reads from it what others commit.
 #[test]
 fn a_process_that_has_written_sees_later_commits_of_others() {
     let made = Made::new();
