@@ -5,6 +5,7 @@ use askama::Template;
 use crate::http::console::shown::cell::Cell;
 use crate::http::console::shown::page::Frame;
 
+/// The page.
 #[derive(Template)]
 #[template(path = "console/one.html")]
 pub(super) struct One<'a> {
@@ -15,6 +16,7 @@ pub(super) struct One<'a> {
     /// The path and the heading of the list that leads to this page.
     pub(super) list: (&'static str, &'static str),
     pub(super) facts: Vec<(&'static str, Cell)>,
+    /// The last failure of a sync.
     pub(super) failure: Option<String>,
     pub(super) tables: Vec<Table>,
 }
