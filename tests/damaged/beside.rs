@@ -86,6 +86,33 @@ fn a_process_that_has_written_sees_later_commits_of_others() {
     }
 }
 
+/// A process loses all its locks on the catalog as soon as it closes the file in any way. Older programs with SQLite
+/// then take themselves for the only ones, and remove the write-ahead log when they close the catalog.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_writer_keeps_the_locks_of_the_catalog() {
+    use std::os::unix::fs::MetadataExt;
+
+    let made = Made::new();
+    let lake = made.copy();
+    let opened = Lake::open(lake.path()).unwrap();
+    let inode = std::fs::metadata(lake.catalog()).unwrap().ino();
+    // A line is: 1: POSIX ADVISORY READ process device:device:inode first last
+    let has_lock = || {
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        let is_ours = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words[4] == std::process::id().to_string() && words[5].ends_with(&format!(":{inode}"))
+        };
+        locks.lines().any(is_ours)
+    };
+    assert!(has_lock());
+    let writer = opened.writer().unwrap();
+    assert!(has_lock());
+    drop(writer);
+    assert!(has_lock());
+}
+
 /// The digest was computed over all rows when the writer ended, including rows that another process had changed.
 #[test]
 fn a_row_that_is_changed_while_somebody_writes_is_refused_afterwards() {
