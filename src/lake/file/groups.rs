@@ -15,6 +15,7 @@ use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{KeyValue, ParquetMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::SerializedFileWriter;
 
@@ -120,6 +121,11 @@ impl RowGroups {
         Ok(())
     }
 
+    /// Returns the properties with which rows are encoded.
+    pub(super) fn properties(&self) -> &WriterPropertiesPtr {
+        self.file.properties()
+    }
+
     /// Whether this file has the same leaves as the file with this footer.
     pub(super) fn has_leaves_of(&self, metadata: &ParquetMetaData) -> bool {
         let theirs = metadata.file_metadata().schema_descr();
@@ -137,8 +143,7 @@ impl RowGroups {
         self.end().map_err(failed())?;
         let mut group = self.file.next_row_group().map_err(failed())?;
         for column in columns {
-            let CopiedColumn { start, bytes, closed } = column?;
-            let chunk = ColumnChunk { start, bytes };
+            let CopiedColumn { chunk, closed, .. } = column?;
             group.append_column(&chunk, closed).map_err(failed())?;
         }
         group.close().map_err(failed())?;
@@ -172,17 +177,18 @@ impl RowGroups {
     }
 }
 
-/// A column chunk of another file, with its statistics, page indexes and bloom filter.
-pub(super) struct CopiedColumn {
-    /// The position of the chunk in the file from which it is copied.
-    start: u64,
-    bytes: Bytes,
-    closed: ColumnCloseResult,
+/// A finished column chunk, with its statistics, page indexes and bloom filter.
+pub(in crate::lake) struct CopiedColumn {
+    pub(in crate::lake) chunk: ColumnChunk,
+    pub(in crate::lake) closed: ColumnCloseResult,
+    /// The length and the checksum of each page, in the order of the chunk.
+    pub(in crate::lake) sums: Vec<(u32, u32)>,
 }
 
 impl CopiedColumn {
-    /// Reads a column chunk and verifies its pages. `metadata` is the file's footer with its page indexes.
-    pub(super) fn read(
+    /// Reads a column chunk of another file, which has checksums, and verifies its pages. `metadata` is the file's
+    /// footer with its page indexes.
+    pub(in crate::lake) fn read(
         file: &CheckedFile,
         metadata: &ParquetMetaData,
         group: usize,
@@ -193,9 +199,15 @@ impl CopiedColumn {
         let offsets = metadata.offset_index().and_then(|index| index.get(group)?.get(leaf));
         let index = metadata.column_index().and_then(|index| index.get(group)?.get(leaf));
         let index = index.filter(|index| !matches!(index, ColumnIndexMetaData::NONE));
+        let sums = file
+            .checksums()
+            .map(|sums| sums.within(start..start + length).collect());
         Ok(CopiedColumn {
-            start,
-            bytes: file.get_bytes(start, usize::try_from(length)?)?,
+            chunk: ColumnChunk {
+                start,
+                bytes: file.get_bytes(start, usize::try_from(length)?)?,
+            },
+            sums: sums.unwrap_or_default(),
             closed: ColumnCloseResult {
                 bytes_written: length,
                 rows_written: metadata.row_group(group).num_rows() as u64,
@@ -209,9 +221,10 @@ impl CopiedColumn {
 }
 
 /// The bytes of a column chunk, at the position that they have in their file.
-struct ColumnChunk {
-    start: u64,
-    bytes: Bytes,
+#[derive(Clone)]
+pub(in crate::lake) struct ColumnChunk {
+    pub(in crate::lake) start: u64,
+    pub(in crate::lake) bytes: Bytes,
 }
 
 impl Length for ColumnChunk {

@@ -17,7 +17,9 @@ use arrow::datatypes::{ArrowPrimitiveType, Int64Type, SchemaRef, TimestampMicros
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::statistics::Statistics;
+use parquet::schema::types::SchemaDescPtr;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::RangeInclusive;
@@ -113,31 +115,75 @@ impl FileWriter {
         group: usize,
     ) -> Result<bool, LakeError> {
         let copied = metadata.row_group(group);
-        let (None, Some(sums)) = (&self.key, from.checksums()) else {
+        if !self.takes_chunks_of(from, metadata, group) {
             return Ok(false);
-        };
-        // A scan needs the encodings of the pages. If the footer was read without them, the copy would lose them. So
-        // copy nothing then.
-        let has_encodings = copied
-            .columns()
-            .iter()
-            .all(|column| column.page_encoding_stats().is_some());
-        let (true, Some((nulls, facts))) = (
-            has_encodings && self.groups.has_leaves_of(metadata),
-            Facts::of_group(&self.schema, copied),
-        ) else {
+        }
+        let Some(facts) = Facts::of_group(&self.schema, copied) else {
             return Ok(false);
         };
         let read = |leaf| CopiedColumn::read(from, metadata, group, leaf).map_err(LakeError::parquet("read", old));
-        self.groups.copy((0..copied.num_columns()).map(read), &self.path)?;
-        for column in copied.columns() {
-            let (start, length) = column.byte_range();
-            self.sums.extend(sums.within(start..start + length));
-        }
-        self.rows += copied.num_rows() as u64;
+        self.append(facts, copied.num_rows() as u64, (0..copied.num_columns()).map(read))?;
+        Ok(true)
+    }
+
+    /// Whether column chunks of this row group can become part of the file as they are: both files are unencrypted and
+    /// have the same columns, the other file has checksums, and its footer tells the encodings of the pages.
+    pub(in crate::lake) fn takes_chunks_of(
+        &self,
+        from: &CheckedFile,
+        metadata: &ParquetMetaData,
+        group: usize,
+    ) -> bool {
+        // A scan needs the encodings of the pages. If the footer was read without them, the copy would lose them.
+        let mut columns = metadata.row_group(group).columns().iter();
+        let has_encodings = columns.all(|column| column.page_encoding_stats().is_some());
+        let are_clear = self.key.is_none() && from.checksums().is_some();
+        are_clear && has_encodings && self.groups.has_leaves_of(metadata)
+    }
+
+    /// Appends a row group that consists of these columns, in the order of the leaves. `schema` is the Parquet schema
+    /// of the file. Returns `false` and appends nothing if a column lacks statistics.
+    pub(in crate::lake) fn append_group(
+        &mut self,
+        schema: SchemaDescPtr,
+        columns: Vec<CopiedColumn>,
+    ) -> Result<bool, LakeError> {
+        let rows = columns.first().map_or(0, |column| column.closed.rows_written);
+        let group = RowGroupMetaData::builder(schema)
+            .set_num_rows(rows as i64)
+            .set_column_metadata(columns.iter().map(|column| column.closed.metadata.clone()).collect())
+            .build()
+            .map_err(LakeError::parquet("write", &self.path))?;
+        let Some(facts) = Facts::of_group(&self.schema, &group) else {
+            return Ok(false);
+        };
+        self.append(facts, rows, columns.into_iter().map(Ok))?;
+        Ok(true)
+    }
+
+    /// Returns the properties with which rows are encoded.
+    pub(in crate::lake) fn properties(&self) -> &WriterPropertiesPtr {
+        self.groups.properties()
+    }
+
+    /// Appends a row group. `nulls` are the nulls of each column of the table, and `facts` those of the row group.
+    fn append(
+        &mut self,
+        (nulls, facts): (Vec<u64>, Facts),
+        rows: u64,
+        columns: impl Iterator<Item = Result<CopiedColumn, LakeError>>,
+    ) -> Result<(), LakeError> {
+        let sums = self.sums.clone();
+        let columns = columns.map(|column| {
+            let mut column = column?;
+            sums.extend(std::mem::take(&mut column.sums).into_iter());
+            Ok(column)
+        });
+        self.groups.copy(columns, &self.path)?;
+        self.rows += rows;
         self.nulls.iter_mut().zip(nulls).for_each(|(all, nulls)| *all += nulls);
         self.widen(&facts);
-        Ok(true)
+        Ok(())
     }
 
     fn widen(&mut self, facts: &Facts) {

@@ -25,6 +25,7 @@ import tempfile
 from decimal import Decimal
 
 import ducklake_polars
+import pyarrow.parquet
 
 SYSTEM = {"owner", "patient", "application", "authorization", "endpoint", "version", "last_updated", "digest", "shared_refs", "resource"}
 CHANGED = "urn:changed"
@@ -83,6 +84,7 @@ def main():
         expect(("Patient", patient) not in fourth and len(fourth) < len(third), "the erased person's rows are gone")
         expect(all(third[key] == row for key, row in fourth.items()), "an erasure changes no other row")
         ask_duckdb(lake, "erasure", fourth)
+        ask_pyarrow(lake)
         run(program, "compact", "--data", lake)
         fifth = check(lake, "compaction after it", again)
         expect(fifth == fourth, "the compaction after an erasure changes no row")
@@ -206,6 +208,24 @@ def ask_duckdb(lake, step, expected=None):
     connection.close()
     expect(found and expected in (None, found), f"after the {step} DuckDB finds the rows that the other reader finds, not {len(found)}")
     print(f"after the {step}: {len(found)} rows and {compared} answers of DuckDB's own reader are right")
+
+
+def ask_pyarrow(lake):
+    """Reads text columns with the codes of their dictionaries, which an erasure has emptied in part, and without."""
+    emptied = 0
+    for path in sorted(lake.glob("data/live/*/*.parquet")):
+        if path.name.endswith("-delete.parquet"):
+            continue
+        file = pyarrow.parquet.ParquetFile(path)
+        leaves = [file.schema.column(leaf) for leaf in range(len(file.schema))]
+        names = [leaf.path for leaf in leaves if leaf.path == leaf.name and leaf.logical_type.type == "STRING"]
+        coded = pyarrow.parquet.ParquetFile(path, read_dictionary=names).read(columns=names)
+        for name, plain in zip(names, file.read(columns=names).columns):
+            expect(coded.column(name).cast(plain.type).equals(plain), f"pyarrow reads {name} of {path.name} by its codes")
+            texts = {text for chunk in coded.column(name).chunks for text in chunk.dictionary.to_pylist()}
+            emptied += sum(bool(text) and max(text) <= "\b" for text in texts)
+    expect(emptied > 0, "an erasure has emptied entries of dictionaries")
+    print(f"pyarrow reads the files by their codes, {emptied} entries are empty")
 
 
 def compare(columns, element, path):

@@ -18,7 +18,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::super::cache::file::{CountedFile, OpenFile, ReadBytes};
 use super::super::conditions::pruning::is_complete;
-use super::hybrid::{Part, parts};
+use crate::lake::file::{Part, parts};
 
 /// A leaf's column chunk whose dictionary has been read.
 pub(in crate::lake::scan) struct Chunk<A, F> {

@@ -4,5 +4,4 @@ pub(super) mod adapt;
 pub(super) mod chunk;
 pub(super) mod codes;
 pub(super) mod columns;
-pub(super) mod hybrid;
 pub(super) mod pages;

@@ -1,9 +1,9 @@
-//! Decodes Parquet's hybrid of run-length encoding and bit packing, in which levels and dictionary codes are stored.
+//! Parquet's hybrid of run-length encoding and bit packing, in which levels and dictionary codes are stored.
 
 use parquet::errors::ParquetError;
 
 /// One part of the encoded values: a run or a group of packed values.
-pub(in crate::lake::scan) enum Part<'a> {
+pub(in crate::lake) enum Part<'a> {
     /// A value and the number of its repetitions, at least one.
     Run(u32, usize),
     /// Bit-packed values.
@@ -12,14 +12,14 @@ pub(in crate::lake::scan) enum Part<'a> {
 
 /// Bit-packed values, lowest bits first. There is at least one.
 #[derive(Clone, Copy)]
-pub(in crate::lake::scan) struct Packed<'a> {
+pub(in crate::lake) struct Packed<'a> {
     bytes: &'a [u8],
     width: u32,
-    pub(in crate::lake::scan) count: usize,
+    pub(in crate::lake) count: usize,
 }
 
 /// Decodes `count` values of `width` bits, and calls `take` with each part.
-pub(in crate::lake::scan) fn parts<'a>(
+pub(in crate::lake) fn parts<'a>(
     bytes: &'a [u8],
     width: u32,
     count: usize,
@@ -71,7 +71,7 @@ pub(in crate::lake::scan) fn parts<'a>(
 
 impl<'a> Packed<'a> {
     /// Returns the values in order.
-    pub(in crate::lake::scan) fn values(self) -> impl Iterator<Item = u32> + 'a {
+    pub(in crate::lake) fn values(self) -> impl Iterator<Item = u32> + 'a {
         let (width, mask) = (self.width as usize, (1u64 << self.width) - 1);
         let value = move |at: usize, word: u64| ((word >> ((at * width) & 7)) & mask) as u32;
         // A value has at most 32 bits and begins in the first of eight bytes, so they hold it. The first values, whose
@@ -93,7 +93,7 @@ impl<'a> Packed<'a> {
     }
 
     /// Returns the number of values that are equal to `wanted`.
-    pub(in crate::lake::scan) fn count_of(self, wanted: u32) -> usize {
+    pub(in crate::lake) fn count_of(self, wanted: u32) -> usize {
         match self.words() {
             Some(words) => {
                 let ones: usize = words.map(|word| word.count_ones() as usize).sum();
@@ -108,7 +108,7 @@ impl<'a> Packed<'a> {
     }
 
     /// Calls `take` with the positions of all ones. If the values are not single bits, returns `false` without a call.
-    pub(in crate::lake::scan) fn ones(self, mut take: impl FnMut(usize)) -> bool {
+    pub(in crate::lake) fn ones(self, mut take: impl FnMut(usize)) -> bool {
         let Some(words) = self.words() else { return false };
         for (at, mut word) in words.enumerate() {
             while word != 0 {
@@ -135,7 +135,65 @@ impl<'a> Packed<'a> {
     }
 }
 
-fn varint(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
+/// The number of values in a group. Packed values come in whole groups, and the last group is filled up with zeros.
+const GROUP: usize = 8;
+
+/// Encodes values of at most `width` bits, and appends them to `bytes`. Eight or more equal values at the start of a
+/// group become a run. So do all values of no bits.
+pub(in crate::lake) fn encode(values: &[u32], width: u32, bytes: &mut Vec<u8>) {
+    let (mut at, mut packed) = (0, 0);
+    while let Some(value) = values.get(at) {
+        let rest = &values[at..];
+        let is_run = (at - packed) % GROUP == 0
+            && (width == 0 || rest.len() >= GROUP && rest[..GROUP].iter().all(|next| next == value));
+        if !is_run {
+            at += 1;
+            continue;
+        }
+        pack(&values[packed..at], width, bytes);
+        let run = rest.iter().take_while(|next| *next == value).count();
+        put_varint((run as u64) << 1, bytes);
+        bytes.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
+        at += run;
+        packed = at;
+    }
+    pack(&values[packed..], width, bytes);
+}
+
+/// Appends the values as packed groups.
+fn pack(values: &[u32], width: u32, bytes: &mut Vec<u8>) {
+    if values.is_empty() {
+        return;
+    }
+    let groups = values.len().div_ceil(GROUP);
+    put_varint((groups as u64) << 1 | 1, bytes);
+    let end = bytes.len() + groups * width as usize;
+    let (mut word, mut bits) = (0u64, 0);
+    for value in values {
+        word |= u64::from(*value) << bits;
+        bits += width;
+        while bits >= 8 {
+            bytes.push(word as u8);
+            word >>= 8;
+            bits -= 8;
+        }
+    }
+    if bits > 0 {
+        bytes.push(word as u8);
+    }
+    bytes.resize(end, 0);
+}
+
+fn put_varint(mut value: u64, bytes: &mut Vec<u8>) {
+    while value > 0x7f {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Reads a variable-length number at `at`. Returns it and the position after it.
+pub(in crate::lake) fn varint(bytes: &[u8], mut at: usize) -> Option<(u64, usize)> {
     let (mut value, mut shift) = (0, 0);
     loop {
         let byte = *bytes.get(at)?;
@@ -200,16 +258,38 @@ mod tests {
                     bytes[(at * width as usize + bit) / 8] |= 1 << ((at * width as usize + bit) % 8);
                 }
             }
-            let mut header = groups << 1 | 1;
             let mut all = Vec::new();
-            while header > 0x7f {
-                all.push(header as u8 | 0x80);
-                header >>= 7;
-            }
-            all.push(header as u8);
+            put_varint((groups as u64) << 1 | 1, &mut all);
             all.extend(bytes);
             prop_assert_eq!(values(&all, width, wanted.len()), Some(wanted));
         }
+
+        #[test]
+        fn what_is_encoded_comes_out(
+            width in 0u32..=32,
+            drawn in prop::collection::vec((any::<u32>(), prop_oneof![Just(1usize), 1usize..40]), 0..60),
+        ) {
+            let repeated = drawn.iter().flat_map(|(value, times)| std::iter::repeat_n(*value, *times));
+            let wanted: Vec<u32> = repeated.map(|value| (u64::from(value) & ((1 << width) - 1)) as u32).collect();
+            let mut bytes = Vec::new();
+            encode(&wanted, width, &mut bytes);
+            prop_assert_eq!(values(&bytes, width, wanted.len()), Some(wanted));
+        }
+    }
+
+    #[test]
+    fn equal_values_become_a_run() {
+        let encoded = |values: &[u32]| {
+            let mut bytes = Vec::new();
+            encode(values, 3, &mut bytes);
+            bytes
+        };
+        assert_eq!(encoded(&[4; 13]), [13 << 1, 4]);
+        // A group of its own stands before a run, and packed values follow it.
+        assert_eq!(
+            encoded(&[1, 1, 1, 1, 1, 1, 1, 0, 2, 2, 2, 2, 2, 2, 2, 2, 7]),
+            [0b11, 0x49, 0x92, 0x04, 8 << 1, 2, 0b11, 7, 0, 0]
+        );
     }
 
     #[test]

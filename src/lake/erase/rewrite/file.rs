@@ -1,8 +1,4 @@
-//! Rewrites a data file without some of its rows. All other rows keep their positions.
-//!
-//! Row ids, delete files and page links count rows from the file's start, in every snapshot that has the file. So an
-//! erased row becomes a blank row. The file's new delete files delete the blank row in all snapshots, and the next
-//! compaction drops it. A blank row has a neighbour's system columns and an id that no resource can have.
+//! Rewrites a data file. Copies what has no erased rows, and decodes only what cannot be copied.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +10,10 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
-use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 
+use super::blank::{Blank, blank};
+use super::column::BlankRows;
 use crate::fhir::TypeId;
 use crate::lake::commit::written::WrittenFile;
 use crate::lake::error::LakeError;
@@ -26,22 +24,11 @@ use crate::lake::seal::Keys;
 const BATCH_ROWS: u64 = 1_024;
 /// The approximate bytes of decoded rows in memory. A single row may be larger.
 const BATCH_BYTES: u64 = 8 << 20;
-/// The columns that a blank row copies from its neighbour. Some of them must not be null, some decide which scopes
-/// show a row, and the catalog has bounds for some.
-const NEIGHBOURS: [&str; 8] = [
-    "owner",
-    "patient",
-    "application",
-    "authorization",
-    "endpoint",
-    "version",
-    "last_updated",
-    "digest",
-];
 
 /// Rewrites the file at `old` to `new`. The new file is sealed if the lake's new files are sealed, and unencrypted
 /// otherwise. The rows at the positions `erased` become blank. The positions ascend. At least one of the file's `rows`
-/// rows is not among them. A row group without an erased row is copied as it is if both files are unencrypted.
+/// rows is not among them. If both files are unencrypted, a row group without an erased row is copied as it is. Of
+/// another row group those pages are copied in which no erased row has a value, unless its first row is erased.
 pub(in crate::lake) fn rewrite(
     old: &Path,
     new: &Path,
@@ -62,11 +49,23 @@ pub(in crate::lake) fn rewrite(
     for group in 0..metadata.metadata().num_row_groups() {
         let end = at + metadata.metadata().row_group(group).num_rows() as u64;
         let next = erased.partition_point(|row| *row < end);
-        let is_untouched = erased.partition_point(|row| *row < at) == next;
-        if is_untouched && writer.copy_group((old, &file), metadata.metadata(), group)? {
-            // If the next row group starts with a blank row, that row copies from the last row of this row group.
+        let here = &erased[erased.partition_point(|row| *row < at)..next];
+        let is_copied = if here.is_empty() {
+            writer.copy_group((old, &file), metadata.metadata(), group)?
+        } else {
+            copy_blanked(&mut writer, (old, &file), metadata.metadata(), group, (at, here))?
+        };
+        if is_copied {
+            // If the next row group starts with a blank row, that row copies from the last row of this row group that
+            // is not blank.
             if erased.get(next) == Some(&end) {
-                neighbour = neighbour_at(old, &file, &metadata, rows, end as usize - 1)?;
+                let blank = here
+                    .iter()
+                    .rev()
+                    .zip(1..)
+                    .take_while(|(row, back)| **row == end - back)
+                    .count();
+                neighbour = neighbour_at(old, &file, &metadata, rows, end as usize - 1 - blank)?;
             }
             at = end;
             continue;
@@ -81,31 +80,19 @@ pub(in crate::lake) fn rewrite(
             let here = &erased[erased.partition_point(|row| *row < at)..erased.partition_point(|row| *row < end)];
             let mut blank = vec![false; batch.num_rows()];
             here.iter().for_each(|row| blank[(row - at) as usize] = true);
-            if let Some(last) = blank.iter().rposition(|blank| !blank) {
-                let next = one_row(&batch, last).map_err(LakeError::parquet("read", old))?;
-                let before = std::mem::replace(&mut neighbour, next);
-                if here.is_empty() {
-                    writer.write(&batch)?;
-                } else {
-                    write_blanked(
-                        &mut writer,
-                        new,
-                        &before,
-                        batch,
-                        &blank,
-                        first.saturating_sub(at as usize),
-                    )?;
+            let before = match blank.iter().rposition(|blank| !blank) {
+                Some(last) => {
+                    let next = one_row(&batch, last).map_err(LakeError::parquet("read", old))?;
+                    std::mem::replace(&mut neighbour, next)
                 }
+                None => neighbour.clone(),
+            };
+            if here.is_empty() {
+                writer.write(&batch)?;
             } else {
-                let before = neighbour.clone();
-                write_blanked(
-                    &mut writer,
-                    new,
-                    &before,
-                    batch,
-                    &blank,
-                    first.saturating_sub(at as usize),
-                )?;
+                let blanked = blanked(&before, &batch, &blank, first.saturating_sub(at as usize));
+                drop(batch);
+                writer.write(&blanked.map_err(LakeError::parquet("write", new))?)?;
             }
             at = end;
         }
@@ -113,17 +100,33 @@ pub(in crate::lake) fn rewrite(
     writer.finish()
 }
 
-fn write_blanked(
+/// Copies a row group in which some rows become blank, without decoding whole rows. `first` is the position of the row
+/// group's first row in the file. `erased` are positions in the file, too. Returns `false` and writes nothing if the
+/// row group must be decoded.
+fn copy_blanked(
     writer: &mut FileWriter,
-    new: &Path,
-    neighbour: &RecordBatch,
-    batch: RecordBatch,
-    blank: &[bool],
-    leading: usize,
-) -> Result<(), LakeError> {
-    let blanked = blanked(neighbour, &batch, blank, leading).map_err(LakeError::parquet("write", new))?;
-    drop(batch);
-    writer.write(&blanked)
+    (old, file): (&Path, &CheckedFile),
+    metadata: &ParquetMetaData,
+    group: usize,
+    (first, erased): (u64, &[u64]),
+) -> Result<bool, LakeError> {
+    // The neighbour of the first row is in another row group.
+    if erased.first() == Some(&first) || !writer.takes_chunks_of(file, metadata, group) {
+        return Ok(false);
+    }
+    let blank = BlankRows {
+        file,
+        metadata,
+        group,
+        rows: erased.iter().map(|row| (row - first) as usize).collect(),
+        properties: Arc::clone(writer.properties()),
+    };
+    let columns = (0..metadata.row_group(group).num_columns()).map(|leaf| blank.column(leaf));
+    match columns.collect::<Result<Option<Vec<_>>, _>>() {
+        Ok(Some(columns)) => writer.append_group(metadata.file_metadata().schema_descr_ptr(), columns),
+        Ok(None) => Ok(false),
+        Err(error) => Err(LakeError::parquet("read", old)(error)),
+    }
 }
 
 /// Reads one row of a file: its id and the columns that blank rows copy.
@@ -136,9 +139,9 @@ fn neighbour_at(
 ) -> Result<RecordBatch, LakeError> {
     let failed = || LakeError::parquet("read", path);
     let selection = RowSelection::from_consecutive_ranges(std::iter::once(at..at + 1), rows as usize);
-    let columns = NEIGHBOURS.into_iter().chain(["id"]);
+    let columns = metadata.schema().fields().iter().map(|field| field.name().as_str());
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata.clone());
-    let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
+    let mask = ProjectionMask::columns(builder.parquet_schema(), columns.filter(|name| is_of_neighbour(name)));
     let builder = builder.with_projection(mask).with_row_selection(selection);
     let row = builder.build().map_err(failed())?.next().transpose();
     let row = row
@@ -147,14 +150,18 @@ fn neighbour_at(
     row.ok_or_else(|| LakeError::Damaged(format!("{} has fewer rows than recorded", path.display())))
 }
 
+/// Whether a blank row needs the neighbour's value of this column.
+fn is_of_neighbour(column: &str) -> bool {
+    matches!(blank(column), Blank::Neighbour | Blank::Made(_))
+}
+
 /// Copies one row of a batch: its id and the columns that blank rows copy. The result does not keep the batch in
 /// memory.
 fn one_row(batch: &RecordBatch, at: usize) -> Result<RecordBatch, ArrowError> {
     let schema = batch.schema();
     let fields = schema.fields().iter().enumerate();
-    let taken = |name: &str| name == "id" || NEIGHBOURS.contains(&name);
     let columns: Vec<usize> = fields
-        .filter(|(_, field)| taken(field.name()))
+        .filter(|(_, field)| is_of_neighbour(field.name()))
         .map(|(at, _)| at)
         .collect();
     let batch = batch.project(&columns)?;
@@ -188,26 +195,22 @@ fn blanked(
     };
     let schema = batch.schema();
     let columns = schema.fields().iter().zip(batch.columns());
-    let columns = columns.map(|(field, column)| match field.name().as_str() {
-        // A blank row's new id sorts right after the id of its neighbour. The id of the first `leading` rows sorts
-        // before all ids.
-        "id" => {
-            let ids = copy("id", column)?;
-            texts(&ids, |row, text, ids| {
-                if !blank[row] {
-                    text.append_value(ids)
-                } else if row < leading {
-                    text.append_value("")
-                } else {
-                    text.append_value(format!("{ids}!"))
-                }
-            })
-        }
-        "resource" => texts(column, |row, text, resource| {
-            text.append_value(if blank[row] { "{}" } else { resource });
+    let columns = columns.map(|(field, column)| match self::blank(field.name()) {
+        Blank::Null => take(column, &kept_rows, None),
+        Blank::Neighbour => copy(field.name(), column),
+        Blank::Made(make) => texts(&copy(field.name(), column)?, |row, text, neighbour| {
+            if !blank[row] {
+                text.append_value(neighbour);
+            } else if row < leading {
+                // The id of the first `leading` rows sorts before all ids.
+                text.append_value("");
+            } else {
+                text.append_value(make(neighbour));
+            }
         }),
-        name if NEIGHBOURS.contains(&name) => copy(name, column),
-        _ => take(column, &kept_rows, None),
+        Blank::Always(always) => texts(column, |row, text, value| {
+            text.append_value(if blank[row] { always } else { value });
+        }),
     });
     RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
 }
