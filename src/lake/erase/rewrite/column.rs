@@ -22,7 +22,7 @@ use rustc_hash::FxHashSet;
 
 use super::blank::{Blank, blank};
 use super::new_pages::{assembled, encoded, sum, unused};
-use super::pages::{Codes, InMemory, Pages, compressed, split, with_header, without_entries};
+use super::pages::{InMemory, Pages, compressed, decode_codes, split, with_header, without_entries};
 use super::records::{Blanked, Fill, Maximum, Records};
 use crate::lake::file::{CheckedFile, ColumnChunk, CopiedColumn};
 
@@ -182,7 +182,7 @@ impl BlankRows<'_> {
                 let Some((_, values)) = split(&page, &leaf) else {
                     return Ok(None);
                 };
-                let codes = Codes::decode(values, records.values())?.codes;
+                let codes = decode_codes(values, records.values())?;
                 records = records.with_codes(codes);
             }
             if !rows.is_empty() {

@@ -14,12 +14,12 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnDescPtr;
 use rustc_hash::FxHashSet;
 
-use super::pages::{Codes, KeptPages, Pages, compressed, split, uncompressed_size, with_header};
+use super::pages::{KeptPages, Pages, compressed, decode_codes, encode_codes, split, uncompressed_size, with_header};
 use super::records::{Levels, Records};
 use super::statistics::{PageFacts, indexed};
 use crate::lake::file::{ColumnChunk, CopiedColumn};
 
-/// A limit that a single page never reaches.
+/// More rows and bytes than a page has.
 const UNLIMITED: usize = 1 << 30;
 
 /// A page that was encoded anew.
@@ -85,7 +85,7 @@ pub(super) fn encoded<T: DataType>(
         let coded = || {
             let (levels, _) = split(page.compressed_page(), leaf)?;
             let (_, values) = split(old, leaf)?;
-            let buf = [levels, &Codes::like(values, codes.to_vec())?.encode()].concat();
+            let buf = [levels, &encode_codes(values, codes)?].concat();
             let page = Page::DataPage {
                 buf: buf.into(),
                 num_values: page.num_values(),
@@ -140,7 +140,7 @@ pub(super) fn unused(
             return Ok(None);
         };
         let count = (i64::from(page.num_values()) - nulls).max(0) as usize;
-        for code in Codes::decode(values, count)?.codes {
+        for code in decode_codes(values, count)? {
             gone.remove(&code);
         }
         if gone.is_empty() {

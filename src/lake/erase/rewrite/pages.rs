@@ -211,43 +211,17 @@ pub(super) fn with_header(page: CompressedPage) -> Result<Bytes, ParquetError> {
     Ok(sink.into_inner()?.into())
 }
 
-/// Compresses a page. `None` if this program does not write this compression.
-pub(super) fn compressed(page: Page, compression: Compression) -> Option<CompressedPage> {
-    let size = page.buffer().len();
-    let compress = |buf: &Bytes| match compression {
-        Compression::UNCOMPRESSED => Some(buf.clone()),
-        Compression::LZ4_RAW => Some(lz4_flex::block::compress(buf).into()),
-        _ => None,
+/// Compresses a page. `None` if this program does not write this compression, or this version of data pages.
+pub(super) fn compressed(mut page: Page, compression: Compression) -> Option<CompressedPage> {
+    let (Page::DataPage { buf, .. } | Page::DictionaryPage { buf, .. }) = &mut page else {
+        return None;
     };
-    let page = match page {
-        Page::DataPage {
-            buf,
-            num_values,
-            encoding,
-            def_level_encoding,
-            rep_level_encoding,
-            statistics,
-        } => Page::DataPage {
-            buf: compress(&buf)?,
-            num_values,
-            encoding,
-            def_level_encoding,
-            rep_level_encoding,
-            statistics,
-        },
-        Page::DictionaryPage {
-            buf,
-            num_values,
-            encoding,
-            is_sorted,
-        } => Page::DictionaryPage {
-            buf: compress(&buf)?,
-            num_values,
-            encoding,
-            is_sorted,
-        },
-        Page::DataPageV2 { .. } => return None,
-    };
+    let size = buf.len();
+    match compression {
+        Compression::UNCOMPRESSED => {}
+        Compression::LZ4_RAW => *buf = lz4_flex::block::compress(buf).into(),
+        _ => return None,
+    }
     Some(CompressedPage::new(page, size))
 }
 
@@ -273,43 +247,28 @@ pub(super) fn split<'p>(page: &'p Page, leaf: &ColumnDescriptor) -> Option<(&'p 
     buf.split_at_checked(end)
 }
 
-/// The dictionary codes of a page.
-pub(super) struct Codes {
-    width: u8,
-    pub(super) codes: Vec<u32>,
+/// Decodes the dictionary codes of `count` values. `values` is the second part of a data page: the width of the codes
+/// in bits, then the codes.
+pub(super) fn decode_codes(values: &[u8], count: usize) -> Result<Vec<u32>, ParquetError> {
+    let (width, encoded) = values.split_first().unwrap_or((&0, &[]));
+    let mut codes = Vec::with_capacity(count);
+    parts(encoded, u32::from(*width), count, |part| match part {
+        Part::Run(code, count) => codes.extend(std::iter::repeat_n(code, count)),
+        Part::Packed(packed) => codes.extend(packed.values()),
+    })?;
+    Ok(codes)
 }
 
-impl Codes {
-    /// Decodes the codes of `count` values.
-    pub(super) fn decode(values: &[u8], count: usize) -> Result<Codes, ParquetError> {
-        let mut codes = Vec::with_capacity(count);
-        let Some((width, encoded)) = values.split_first() else {
-            let short = || ParquetError::General("a page has no dictionary codes".to_owned());
-            return if count == 0 {
-                Ok(Codes { width: 0, codes })
-            } else {
-                Err(short())
-            };
-        };
-        parts(encoded, u32::from(*width), count, |part| match part {
-            Part::Run(code, count) => codes.extend(std::iter::repeat_n(code, count)),
-            Part::Packed(packed) => codes.extend(packed.values()),
-        })?;
-        Ok(Codes { width: *width, codes })
+/// Encodes dictionary codes with the same width as the codes in `values`. `None` if a code needs more bits.
+pub(super) fn encode_codes(values: &[u8], codes: &[u32]) -> Option<Vec<u8>> {
+    let width = values.first().copied().unwrap_or(0);
+    let bits = codes.iter().map(|code| u32::BITS - code.leading_zeros()).max();
+    if bits.unwrap_or(0) > u32::from(width) {
+        return None;
     }
-
-    /// Returns codes of the same width as those in `values`. `None` if a code needs more bits.
-    pub(super) fn like(values: &[u8], codes: Vec<u32>) -> Option<Codes> {
-        let width = values.first().copied().unwrap_or(0);
-        let bits = codes.iter().map(|code| u32::BITS - code.leading_zeros()).max();
-        (bits.unwrap_or(0) <= u32::from(width)).then_some(Codes { width, codes })
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![self.width];
-        encode(&self.codes, u32::from(self.width), &mut bytes);
-        bytes
-    }
+    let mut bytes = vec![width];
+    encode(codes, u32::from(width), &mut bytes);
+    Some(bytes)
 }
 
 /// Returns a dictionary page without the values of some entries, which no row has. The other entries keep their codes.
@@ -410,7 +369,10 @@ mod tests {
 
     #[test]
     fn a_code_that_is_too_wide_is_refused() {
-        assert!(Codes::like(&[2], vec![0, 3]).is_some() && Codes::like(&[2], vec![4]).is_none());
-        assert!(Codes::like(&[0], vec![0]).is_some() && Codes::like(&[], vec![1]).is_none());
+        let coded = encode_codes(&[2], &[0, 3]).unwrap();
+        assert_eq!(decode_codes(&coded, 2).unwrap(), [0, 3]);
+        assert!(encode_codes(&[2], &[4]).is_none() && encode_codes(&[], &[1]).is_none());
+        assert!(encode_codes(&[0], &[0]).is_some());
+        assert!(decode_codes(&[], 0).unwrap().is_empty() && decode_codes(&[], 1).is_err());
     }
 }
