@@ -388,7 +388,8 @@ impl LakeWriter {
             let oldest = catalog::oldest_snapshot(&self.connection)?;
             let all_made = parallel::map(
                 &some,
-                parallel::processors().min(FILES_AT_ONCE),
+                // One more than processors, because a file that is being synced needs none.
+                (parallel::processors() + 1).min(FILES_AT_ONCE),
                 |(table, file, erasures, _)| prepare(&folder, table, file, erasures, (&wanted, oldest)),
             );
             for ((table, file, erasures, _), mut made) in some.into_iter().zip(all_made) {

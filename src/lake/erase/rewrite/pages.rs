@@ -301,12 +301,12 @@ pub(super) fn without_entries(page: &Page, leaf: &ColumnDescriptor, is_unused: i
         };
         let (value, others) = rest.split_at_checked(length)?;
         let is_text = leaf.physical_type() == Type::BYTE_ARRAY;
-        let instead = if is_text { code_text(entry) } else { vec![0; length] };
         let is_like_code = is_text && !value.is_empty() && value.iter().all(|byte| CODE_DIGITS.contains(byte));
         let value = match is_unused(entry) {
-            true => &instead,
+            true if is_text => &code_text(entry),
+            true => &*vec![0; length],
             // An earlier erasure has removed the value of this entry.
-            false if is_like_code && value != instead => return None,
+            false if is_like_code && value != code_text(entry) => return None,
             false => value,
         };
         if is_text {

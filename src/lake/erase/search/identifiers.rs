@@ -1,8 +1,7 @@
 //! Finds ids of erased resources in texts. It keeps a keyed hash of each id, so the ids of a million resources take
-//! only a few megabytes, and the hashes do not reveal the ids.
+//! only a few megabytes, and nobody can prepare a text that has the hash of an id.
 
-use std::hash::{BuildHasher, RandomState};
-
+use ahash::RandomState;
 use rustc_hash::FxHashMap;
 
 /// An id of at least this length counts wherever it occurs. Sources and this service make such ids. A shorter id may be
