@@ -27,7 +27,7 @@ use crate::lake::store::folder::Folder;
 
 /// A new file of at least this many bytes is synced as soon as it is written, while other files are being rewritten.
 /// Smaller files are synced together at the end, because the file system then shares one journal commit among them.
-const SYNCED_AT_ONCE: u64 = 1 << 20;
+const SYNCED_EARLY: u64 = 1 << 20;
 
 /// The paths of new files that no snapshot has yet. If this value is dropped, it removes the files.
 #[derive(Debug, Default)]
@@ -385,7 +385,7 @@ fn replace<'p>(
     } else {
         let new = prepared.fresh.add(folder.join(format!("{}.parquet", random_name())));
         let written = rewrite(&old, &new, table.type_id, (file.rows, &erased.all), keys)?;
-        if written.bytes >= SYNCED_AT_ONCE {
+        if written.bytes >= SYNCED_EARLY {
             let synced = File::open(&new).and_then(|file| file.sync_all());
             synced.map_err(LakeError::io("sync", &new))?;
         }

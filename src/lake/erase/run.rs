@@ -388,7 +388,7 @@ impl LakeWriter {
             let oldest = catalog::oldest_snapshot(&self.connection)?;
             let all_made = parallel::map(
                 &some,
-                // One more than processors, because a file that is being synced needs none.
+                // One thread more than processors, because a thread that syncs a file waits for the disk.
                 (parallel::processors() + 1).min(FILES_AT_ONCE),
                 |(table, file, erasures, _)| prepare(&folder, table, file, erasures, (&wanted, oldest)),
             );

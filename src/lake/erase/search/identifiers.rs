@@ -1,5 +1,5 @@
 //! Finds ids of erased resources in texts. It keeps a keyed hash of each id, so the ids of a million resources take
-//! only a few megabytes, and nobody can prepare a text that has the hash of an id.
+//! only a few megabytes. The key is random, so that nobody can make a record with another text that has the same hash.
 
 use ahash::RandomState;
 use rustc_hash::FxHashMap;
