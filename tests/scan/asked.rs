@@ -10,7 +10,7 @@ use datafusion::error::DataFusionError;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::{ExecutionPlanProperties, collect};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext, ident};
-use tabularium::columns::conditions::{ItemMatch, Necessary, Prune};
+use tabularium::columns::conditions::{Decisive, ItemMatch, Necessary, Prune};
 use tabularium::fhir::storage::LeafSet;
 use tabularium::lake::scan::{FILE, LakeProvider, Predicate, ROW, ScanReport, expression};
 use tabularium::lake::{ScanRequest, ScopedTable};
@@ -74,7 +74,7 @@ impl Asked {
 
     /// The same, with a condition that decides the predicate wherever no row meets a presence condition of it.
     pub(super) fn decided_by(mut self, prune: Prune) -> Asked {
-        self.necessary.prune_suffices = true;
+        self.necessary.decides = Decisive::of(prune.clone());
         self.with_prune(prune)
     }
 }

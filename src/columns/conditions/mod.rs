@@ -4,11 +4,13 @@
 //!
 //! This module reads no files. The lake's scan decides which row groups, pages and rows cannot meet a condition.
 
+mod decisive;
 mod id_set;
 mod items;
 mod necessary;
 mod prune;
 
+pub use decisive::Decisive;
 pub use id_set::IdSet;
 pub(crate) use id_set::hash_id;
 pub(crate) use items::MAX_ALTERNATIVES;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::decisive::Decisive;
 use super::items::ItemMatch;
 use super::prune::Prune;
 
@@ -19,9 +20,10 @@ pub struct Necessary {
     /// Whether `items` and `either` together are equivalent to the caller's condition. If so, the caller's condition
     /// need not be evaluated on rows that meet them.
     pub exact: bool,
-    /// Whether `prune` decides the caller's condition in row groups where no row meets a [`Prune::Present`] of it. In
-    /// such a row group the caller's condition is true of exactly the rows that meet `prune`.
-    pub prune_suffices: bool,
+    /// The statistics' condition that decides the caller's condition in row groups where no row meets a
+    /// [`Prune::Present`] of it. In such a row group the caller's condition is true of exactly the rows that meet this
+    /// one. `None` if statistics do not decide it, so that the scan must evaluate the caller's condition.
+    pub decides: Option<Decisive>,
 }
 
 /// One of several conditions that the scan decides exactly. A row must meet at least one of them.

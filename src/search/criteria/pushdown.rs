@@ -14,7 +14,7 @@ use super::super::parameters::query::Query;
 use super::super::parameters::values::{DateValue, NumberValue, Prefix, ReferenceValue, TokenValue};
 use super::criterion::{Condition, Criterion, Test};
 use super::matcher::{MAX_ALTERNATIVES, Many, Matcher};
-use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
+use crate::columns::conditions::{Alternative, Decisive, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{END, NUMBER, NUMBER_SCALE, REFERENCE_ID, REFERENCE_TYPE, START};
 use crate::fhir::{Kind, Primitive, TypeId, facts};
 use crate::fhirpath::{Origin, Selection};
@@ -24,9 +24,16 @@ const ONE: i128 = 10i128.pow(NUMBER_SCALE as u32);
 
 /// Returns conditions that every row that matches the criterion must meet.
 pub(in crate::search) fn necessary(query: &Query, criterion: &Criterion) -> Necessary {
+    let prune = refutable(criterion);
+    // Nothing is known of a criterion with the prefix `ne`, so such a criterion is never decided.
+    let decides = if is_of_moments(criterion) {
+        Decisive::of(prune.clone())
+    } else {
+        None
+    };
     let mut necessary = Necessary {
-        prune: refutable(criterion),
-        prune_suffices: is_of_moments(criterion),
+        prune,
+        decides,
         ..Necessary::default()
     };
     if let Some(found) = alternatives(query, criterion) {
@@ -207,8 +214,8 @@ fn code(code: &str) -> LeafTest {
     }
 }
 
-/// Whether the condition that [`refutable`] returns decides the criterion for all values but Timings and repeated
-/// Periods: the search has a few dates, and no date of the resource repeats. A set of many dates does not count,
+/// Whether the condition that [`refutable`] returns, if it knows one, decides the criterion for all values but Timings
+/// and repeated Periods: the search has a few dates, and no date of the resource repeats. A set of many dates does not count,
 /// because to compare a value with the set costs less than to check the conditions of all dates.
 fn is_of_moments(criterion: &Criterion) -> bool {
     let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {

@@ -1,6 +1,7 @@
 //! Criteria: what matches.
 
 pub(super) mod conditions;
+pub(super) mod dates;
 pub(super) mod filters;
 pub(super) mod finer_points;
 pub(super) mod many;

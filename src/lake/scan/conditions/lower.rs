@@ -21,7 +21,7 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use super::super::predicate::{Predicate, predicate};
 use super::super::table::ScopedTable;
-use crate::columns::conditions::{Alternative, IdSet, ItemMatch, LeafTest, Necessary, Prune};
+use crate::columns::conditions::{Alternative, Decisive, IdSet, ItemMatch, LeafTest, Necessary, Prune};
 use crate::fhir::storage::{EVERYTHING, LeafSet};
 
 /// The system columns for which dictionary codes decide whether they have one of several texts.
@@ -45,7 +45,7 @@ pub(in crate::lake::scan) struct Lowered {
     pub(in crate::lake::scan) prune: Prune,
     /// The condition that decides all `predicates` in row groups where no row meets a [`Prune::Present`] of it. `None`
     /// if there is none, because the scan must evaluate a predicate in every row group.
-    pub(in crate::lake::scan) sufficient: Option<Prune>,
+    pub(in crate::lake::scan) sufficient: Option<Decisive>,
     /// Late predicates: their necessary condition is known only after other plans have run. [`Lowered::settled`] adds
     /// the conditions then.
     pub(in crate::lake::scan) late: Vec<Arc<dyn Predicate>>,
@@ -74,7 +74,7 @@ impl Lowered {
     ) -> Result<Lowered> {
         let mut lowered = Lowered::default();
         let (mut prune, mut later) = (Vec::new(), Vec::new());
-        let mut sufficient = Some(Vec::new());
+        let mut sufficient: Vec<Option<Decisive>> = Vec::new();
         let columns = table.schema(leaves);
         for filter in filters.iter().flat_map(split_conjunction) {
             let necessary = match predicate(filter) {
@@ -88,11 +88,8 @@ impl Lowered {
                     let decided = necessary.exact || predicate.is_decided_above();
                     later.extend((!decided).then(|| predicate.clone()));
                     if !necessary.exact {
-                        let suffices = necessary.prune_suffices && !predicate.is_decided_above();
-                        sufficient = sufficient.filter(|_| suffices);
-                        sufficient
-                            .iter_mut()
-                            .for_each(|parts| parts.push(necessary.prune.clone()));
+                        let decides = necessary.decides.clone();
+                        sufficient.push(decides.filter(|_| !predicate.is_decided_above()));
                     }
                     necessary
                 }
@@ -101,7 +98,7 @@ impl Lowered {
                     if !necessary.exact {
                         let computed = Computed::new(filter, table, leaves, state)?;
                         lowered.predicates.push(Arc::new(computed));
-                        sufficient = None;
+                        sufficient.push(None);
                     }
                     necessary
                 }
@@ -112,7 +109,7 @@ impl Lowered {
         }
         lowered.predicates.extend(later);
         lowered.prune = Prune::all(prune);
-        lowered.sufficient = sufficient.map(Prune::all);
+        lowered.sufficient = Decisive::all(sufficient);
         Ok(lowered)
     }
 

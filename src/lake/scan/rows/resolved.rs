@@ -19,7 +19,7 @@ use super::clip::{Clip, leaves};
 use super::order::Order;
 use super::request::ScanRequest;
 use super::span::{Ends, Span};
-use crate::columns::conditions::{Alternative, ItemMatch, Prune};
+use crate::columns::conditions::{Alternative, Decisive, ItemMatch, Prune};
 use crate::fhir::storage::LeafSet;
 use crate::lake::snapshot::DataFile;
 
@@ -43,7 +43,7 @@ pub(in crate::lake::scan) struct Scan {
     pub(in crate::lake::scan) items: Vec<ItemMatch>,
     pub(in crate::lake::scan) prune: Prune,
     /// The condition of [`Lowered::sufficient`].
-    pub(in crate::lake::scan) sufficient: Option<Prune>,
+    pub(in crate::lake::scan) sufficient: Option<Decisive>,
     /// The label that `explain` shows for the row-by-row check of `prune`.
     pub(in crate::lake::scan) row_pruning_label: Arc<str>,
     pub(in crate::lake::scan) numbers_suffice: bool,

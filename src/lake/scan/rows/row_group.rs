@@ -140,7 +140,7 @@ impl Filtering {
         }
         let mut is_decided = false;
         let (condition, suffices) = match &scan.sufficient {
-            Some(sufficient) => (sufficient, true),
+            Some(sufficient) => (sufficient.condition(), true),
             None => (&scan.prune, false),
         };
         let all = file.groups()[group].rows;

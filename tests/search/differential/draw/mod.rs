@@ -1,6 +1,7 @@
 //! Random searches from a seed, with values from the resources: whole, in part, or altered to match more, less or
 //! nothing.
 
+mod together;
 mod vary;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ pub(super) const DEPTH: usize = 2;
 /// Generates searches.
 pub(super) struct Draw<'w, 'a> {
     random: ChaCha8Rng,
+    /// The prefix of all dates, numbers and quantities. `None` for a random one.
+    prefix: Option<&'static str>,
     world: &'w World<'a>,
     types: Vec<&'w str>,
     /// For each type, the reference parameters that lead to it, with their types.
@@ -61,6 +64,7 @@ impl<'w, 'a> Draw<'w, 'a> {
         }
         Draw {
             random: ChaCha8Rng::seed_from_u64(seed),
+            prefix: None,
             world,
             types,
             referring,
@@ -71,7 +75,7 @@ impl<'w, 'a> Draw<'w, 'a> {
         self.world
     }
 
-    pub(super) fn below(&mut self, count: usize) -> usize {
+    pub(in crate::search::differential) fn below(&mut self, count: usize) -> usize {
         self.random.next_u32() as usize % count.max(1)
     }
 

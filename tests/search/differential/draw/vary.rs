@@ -143,7 +143,8 @@ impl Draw<'_, '_> {
 
     fn prefix(&mut self) -> &'static str {
         const ALL: [&str; 11] = ["", "", "eq", "ne", "gt", "lt", "ge", "le", "sa", "eb", "ap"];
-        ALL[self.below(ALL.len())]
+        let drawn = ALL[self.below(ALL.len())];
+        self.prefix.unwrap_or(drawn)
     }
 
     fn date(&mut self, value: &Value) -> Option<String> {
