@@ -80,3 +80,43 @@ fn sampled_data_is_found_by_its_bounds() {
         "factor plain quantity above below turned only-below"
     );
 }
+
+/// Data with values below and above the measured range used to match nothing.
+#[test]
+fn sampled_data_beyond_both_limits_is_found_by_every_number() {
+    let limits = json!({"lowerLimit": -5, "upperLimit": 40});
+    let world = small(&[
+        curve("open", sampled("L 3 U", json!({}))),
+        curve("limited", sampled("U L", limits.clone())),
+        curve("turned", sampled("L 3 U", json!({"factor": -2}))),
+        curve("unknown", sampled("L U", json!({}))),
+        curve("unknown-below", sampled("L E", json!({"upperLimit": 40}))),
+        curve("empty", sampled("E E", limits)),
+    ]);
+    let all = "open limited turned";
+    for (prefix, expected) in [
+        ("gt", all),
+        ("ge", all),
+        ("lt", all),
+        ("le", all),
+        ("ap", all),
+        ("ne", all),
+        ("", ""),
+        ("eq", ""),
+        ("sa", ""),
+        ("eb", ""),
+    ] {
+        for number in ["-1000000", "0", "103", "99999999999999999999999"] {
+            for form in [String::new(), format!("|{UCUM}|mV"), "||mV".to_owned()] {
+                world.check(&[(&format!("Observation?value-quantity={prefix}{number}{form}"), expected)]);
+            }
+            world.check(&[(&format!("Observation?value-quantity={prefix}{number}||V"), "")]);
+        }
+        // A long list of numbers is compared as a set.
+        let many: Vec<String> = (0..80).map(|number| format!("{prefix}{number}.25")).collect();
+        world.check(&[(&format!("Observation?value-quantity={}", many.join(",")), expected)]);
+    }
+    // Without a bound there is no number to sort by, so these come last.
+    let found = world.found("Observation?_sort=value-quantity,_id&_id=open,limited,turned,empty");
+    assert_eq!(found.join(" "), "empty limited open turned");
+}

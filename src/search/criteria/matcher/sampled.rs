@@ -2,8 +2,9 @@
 //!
 //! A value is a number in `data` times `factor` plus `origin`, in the unit of `origin`. `L` in `data` is a value below
 //! `lowerLimit`. So the range has no lower bound, and `lowerLimit` itself counts like a number in `data`. In the same
-//! way, `U` is a value above `upperLimit`. `E` is no value. Data whose range has no bound on either side matches
-//! nothing.
+//! way, `U` is a value above `upperLimit`. `E` is no value. If both `L` and `U` occur, the range has no bounds and
+//! contains all numbers. Data without any number, in itself or as the limit of its `L` or `U`, matches nothing, because
+//! nothing is known of its values.
 
 use arrow::datatypes::i256;
 
@@ -40,7 +41,7 @@ impl Samples {
         }
     }
 
-    /// Returns the range from the minimum to the maximum of the values. Returns `None` if there is no bound.
+    /// Returns the range from the minimum to the maximum of the values. Returns `None` if no number is known.
     pub(in crate::search) fn extent(&self, item: usize) -> Option<Extent<'static>> {
         let number = |of: &Collection, at: usize| only_number(of, at).and_then(|stored| stored.nearest());
         let (lower_limit, upper_limit) = (number(&self.lower_limits, item), number(&self.upper_limits, item));
@@ -74,7 +75,7 @@ impl Samples {
 }
 
 /// The minimum and the maximum number in `data`, times 10^18. `None` means that there is no bound: `data` has `L` (no
-/// minimum) or `U` (no maximum).
+/// minimum) or `U` (no maximum). With both, neither bound exists.
 #[derive(Debug, PartialEq, Eq)]
 struct Raw {
     low: Option<i128>,
@@ -107,11 +108,10 @@ impl Raw {
         if open_above {
             upper_limit.into_iter().for_each(&mut meet);
         }
-        let raw = Raw {
+        low.is_some().then(|| Raw {
             low: low.filter(|_| !open_below),
             high: high.filter(|_| !open_above),
-        };
-        (raw.low.is_some() || raw.high.is_some()).then_some(raw)
+        })
     }
 }
 
@@ -148,9 +148,12 @@ mod tests {
         assert_eq!(read("U 3"), Some((Some(3), None)));
         assert_eq!(read("L"), Some((None, Some(-2))));
         assert_eq!(read("U"), Some((Some(9), None)));
-        assert_eq!(read("U L"), None);
+        assert_eq!(read("U L"), Some((None, None)));
+        assert_eq!(read("L 3 U"), Some((None, None)));
         assert_eq!(read("E E"), None);
         assert_eq!(Raw::read("U", None, None), None);
+        assert_eq!(Raw::read("L U", None, None), None);
+        assert_eq!(Raw::read("L", None, Some(ONE)), None);
         assert_eq!(corrected(7 * ONE, ONE / 2, 100 * ONE), Some(103 * ONE + ONE / 2));
     }
 }

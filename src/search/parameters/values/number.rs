@@ -46,7 +46,8 @@ impl Stored<'_> {
 }
 
 /// The range of numbers for which a resource's value stands, such as a Range or a quantity with a comparator. A bound
-/// of `None` means that there is no bound.
+/// of `None` means that there is no bound. Without both bounds, the range contains all numbers. A value of which no
+/// number is known has no range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent<'a> {
     /// The lower bound.
@@ -159,7 +160,7 @@ impl NumberValue {
                 .compare(high)
                 .is_some_and(|order| reaches(order, Ordering::Greater))
         });
-        starts && ends && (low.is_some() || high.is_some())
+        starts && ends
     }
 }
 

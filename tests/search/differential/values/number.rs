@@ -50,16 +50,23 @@ impl Number {
     }
 }
 
-/// Whether a range of numbers, with open bounds if `None`, has the relation that a value requests.
+/// Whether a range of numbers, with open bounds if `None`, has the relation that a value requests. A range without
+/// bounds stands for a value without a number, and has no relation.
 fn compare(text: &str, low: Option<i128>, high: Option<i128>) -> Option<bool> {
+    if low.is_none() && high.is_none() {
+        return Number::parse(split_prefix(text).1).map(|_| false);
+    }
+    relate(text, low, high)
+}
+
+/// Whether a range of numbers has the relation that a value requests. A range without bounds contains all numbers.
+fn relate(text: &str, low: Option<i128>, high: Option<i128>) -> Option<bool> {
     let (prefix, text) = split_prefix(text);
     let wanted = Number::parse(text)?;
-    if low.is_none() && high.is_none() {
-        return Some(false);
-    }
     let (least, greatest) = (low.unwrap_or(i128::MIN), high.unwrap_or(i128::MAX));
     let half = wanted.step / 2;
-    let equal = least >= wanted.value - half && greatest < wanted.value + half;
+    let bounded = low.is_some() && high.is_some();
+    let equal = bounded && least >= wanted.value - half && greatest < wanted.value + half;
     Some(match prefix {
         "eq" => equal,
         "ne" => !equal,
@@ -67,8 +74,8 @@ fn compare(text: &str, low: Option<i128>, high: Option<i128>) -> Option<bool> {
         "lt" => least < wanted.value,
         "ge" => greatest >= wanted.value,
         "le" => least <= wanted.value,
-        "sa" => least > wanted.value,
-        "eb" => greatest < wanted.value,
+        "sa" => low.is_some() && least > wanted.value,
+        "eb" => high.is_some() && greatest < wanted.value,
         "ap" => {
             let tenth = wanted.value.abs() / 10;
             greatest >= wanted.value - tenth && least <= wanted.value + tenth
@@ -113,7 +120,7 @@ pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
             // The number must still be valid.
             return compare(number, None, None);
         };
-        return Some(compare(number, low, high)? && value.get("origin").map_or_else(|| unit(&Value::Null), unit));
+        return Some(relate(number, low, high)? && value.get("origin").map_or_else(|| unit(&Value::Null), unit));
     }
     let range = value.get("low").is_some() || value.get("high").is_some();
     if !range {
@@ -134,7 +141,8 @@ pub(super) fn quantity(text: &str, value: &Value) -> Option<bool> {
     Some(compare(number, bound(value, "low"), bound(value, "high"))? && bounds.all(unit))
 }
 
-/// The minimum and the maximum of sampled data; `None` for values beyond the measured range.
+/// The minimum and the maximum of sampled data; `None` for values beyond the measured range. Nothing if the data has no
+/// number.
 fn sampled(value: &Value) -> Option<(Option<i128>, Option<i128>)> {
     let one = 10i128.pow(PLACES as u32);
     let of = |value: &Value| Number::of(value).map(|number| number.value);
@@ -157,13 +165,15 @@ fn sampled(value: &Value) -> Option<(Option<i128>, Option<i128>)> {
         least.extend(number);
         greatest.extend(number);
     }
+    if least.is_empty() {
+        return None;
+    }
     let (low, high) = (
         least.into_iter().min().map(corrected),
         greatest.into_iter().max().map(corrected),
     );
     let (low, high) = (low.filter(|_| !below), high.filter(|_| !above));
-    let (low, high) = if factor < 0 { (high, low) } else { (low, high) };
-    (low.is_some() || high.is_some()).then_some((low, high))
+    Some(if factor < 0 { (high, low) } else { (low, high) })
 }
 
 /// The sort key of a number.
