@@ -11,9 +11,10 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::ident;
-use futures::{StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt, TryStreamExt};
 
 use super::error::RunError;
+use super::naming::Naming;
 use super::output::stop::Stop;
 use super::output::write::{Batches, Rows};
 use super::plan::node::{Tables, ViewNode};
@@ -83,13 +84,11 @@ impl Again {
         if !error.is_of_view() || error.is_named() {
             return error;
         }
-        let run = Run::stopped_by(
-            &self.table,
-            view.with_ids(),
-            &self.resources,
-            self.limit,
-            self.stop.clone(),
-        );
+        let mut again = view.with_ids();
+        if let RunError::SqlType { column, .. } = &error {
+            again = again.converting(column);
+        }
+        let run = Run::stopped_by(&self.table, again, &self.resources, self.limit, self.stop.clone());
         let Ok(run) = run.await else { return error };
         let mut batches = batches(run.planned.physical.as_ref());
         while let Some(batch) = batches.next().await {
@@ -99,6 +98,17 @@ impl Again {
             }
         }
         error
+    }
+}
+
+impl Again {
+    /// Returns a function that finds the resource that causes an error of a view.
+    fn naming(self, view: &Arc<View>) -> Naming {
+        let view = view.clone();
+        Naming::new(move |error| {
+            let (again, view) = (self.clone(), view.clone());
+            async move { again.named(&view, error).await }.boxed()
+        })
     }
 }
 
@@ -256,7 +266,19 @@ impl Run {
                 }
             }
         });
-        Rows::new(self.view.clone(), rows.boxed(), self.limit)
+        Rows::new(self.view.clone(), rows.boxed(), self.limit).named_by(self.again.clone().naming(&self.view))
+    }
+
+    /// Returns a function that finds the resource that causes an error of a view. It reads all resources of the view in
+    /// this table, until one of them causes an error.
+    pub fn naming(table: &ScopedTable, view: &Arc<View>) -> Naming {
+        let again = Again {
+            table: table.clone(),
+            resources: Resources::default(),
+            limit: None,
+            stop: Stop::default(),
+        };
+        again.naming(view)
     }
 }
 

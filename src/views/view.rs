@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use super::definition::column::Column;
 use super::error::RunError;
 use super::evaluation::culprit::{self, ID};
+use super::output::Format;
 use crate::columns::conditions::{Necessary, Prune};
 use crate::fhir::TypeId;
 use crate::fhir::storage::LeafSet;
@@ -39,8 +40,23 @@ pub struct View {
     pub(super) definition: Arc<[u8]>,
     /// Whether the scan also reads the ids of resources, so that an error can name a resource.
     pub(super) reads_ids: bool,
+    /// The columns whose values are converted to their SQL types when rows are computed, although the rows have the
+    /// written values. An error about a value can then name its resource.
+    pub(super) converts: Converts,
     /// The columns to which the view is restricted, by their indexes in the definition. `None` stands for all columns.
     pub(super) projected: Option<Arc<[usize]>>,
+}
+
+/// The columns whose values are converted to their SQL types when rows are computed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Converts {
+    /// No column.
+    #[default]
+    Nothing,
+    /// The column with this name.
+    Column(String),
+    /// The columns with a tag `ansi/type`.
+    Tagged,
 }
 
 /// The names of elements that expressions may use.
@@ -120,6 +136,37 @@ impl View {
         view.leaves.insert(ID.to_owned());
         view.reads_ids = true;
         Arc::new(view)
+    }
+
+    /// Returns a copy of the view that names the resource if a value of this column does not fit its SQL type.
+    pub(super) fn converting(&self, column: &str) -> Arc<View> {
+        Arc::new(View {
+            converts: Converts::Column(column.to_owned()),
+            ..self.clone()
+        })
+    }
+
+    /// Returns the view for rows of documents in this format. If the format has SQL types, an error about a value that
+    /// does not fit the tag of its column names the resource. Rows of a lake need not be prepared, because a run can
+    /// read a lake again.
+    pub fn for_documents(self: &Arc<View>, format: Format) -> Arc<View> {
+        let is_tagged = self.columns.iter().any(Column::has_sql_tag);
+        if !is_tagged || !matches!(format, Format::Parquet | Format::ParquetText) {
+            return self.clone();
+        }
+        Arc::new(View {
+            converts: Converts::Tagged,
+            ..self.as_ref().clone()
+        })
+    }
+
+    /// Whether the values of this column are converted when rows are computed.
+    pub(super) fn converts(&self, column: &Column) -> bool {
+        match &self.converts {
+            Converts::Nothing => false,
+            Converts::Column(name) => column.name == *name,
+            Converts::Tagged => column.has_sql_tag(),
+        }
     }
 
     /// Returns a counter for the work of all expressions over a batch.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::Utc;
 
 use super::super::view;
-use super::super::view::{Cell, Filter, Iteration, Names, Select, Steps, View};
+use super::super::view::{Cell, Converts, Filter, Iteration, Names, Select, Steps, View};
 use super::advice;
 use super::column::{Column, Tag};
 use super::finding::{Finding, Findings};
@@ -83,6 +83,7 @@ pub(in crate::views) fn resolve(
         budget: WorkBudget::default(),
         definition: Arc::default(),
         reads_ids: false,
+        converts: Converts::default(),
         projected: None,
     })
 }

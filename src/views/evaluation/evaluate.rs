@@ -8,6 +8,7 @@ use arrow::compute::filter_record_batch;
 
 use super::super::definition::column::Column;
 use super::super::error::RunError;
+use super::super::output::fits;
 use super::super::view::{Iteration, Select, Steps, View};
 use super::budget::{Budget, PORTION_TEXT, TEXT};
 use super::culprit;
@@ -29,7 +30,10 @@ pub struct BatchRows {
     work: Arc<Work>,
     /// Resources that are not evaluated yet. The last batch of the list is evaluated next.
     left: Vec<RecordBatch>,
-    relation: Option<Relation>,
+    /// The rows of some resources, and these resources.
+    relation: Option<(Relation, RecordBatch)>,
+    /// The error about the row after the returned ones.
+    failed: Option<RunError>,
     /// An upper bound for the bytes of text in any row of the relation.
     longest_row: usize,
     at: usize,
@@ -44,6 +48,7 @@ impl View {
             work: self.work(&batch),
             left: vec![batch],
             relation: None,
+            failed: None,
             longest_row: 0,
             at: 0,
         }
@@ -56,6 +61,42 @@ impl View {
             let work = Work::over(part, self.parts, &WorkBudget::default());
             self.relation(part, filters, &work).map(drop)
         })
+    }
+
+    /// Returns the error about a value that does not fit the SQL type of its column, together with the resource.
+    fn named_misfit(&self, error: RunError, batch: &RecordBatch, filters: bool) -> RunError {
+        culprit::named(error, self.resource, batch, |part| {
+            let work = Work::over(part, self.parts, &WorkBudget::default());
+            let relation = self.relation(part, filters, &work)?;
+            for (slot, column) in self
+                .columns
+                .iter()
+                .enumerate()
+                .filter(|(_, column)| self.converts(column))
+            {
+                fits(column, &relation.column(slot, 0..relation.rows())?)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the index of the first row with a value that does not fit the SQL type of its column, and the error.
+    /// `None` if there is no such row, and if the view does not convert values when rows are computed.
+    fn misfit(&self, rows: &RecordBatch) -> Option<(usize, RunError)> {
+        let columns = self.columns.iter().zip(rows.columns());
+        let fits_all = |from: usize, length: usize| {
+            let mut converted = columns.clone().filter(|(column, _)| self.converts(column));
+            converted.try_for_each(|(column, array)| fits(column, &array.slice(from, length)))
+        };
+        let mut error = fits_all(0, rows.num_rows()).err()?;
+        let (mut from, mut length) = (0, rows.num_rows());
+        while length > 1 {
+            match fits_all(from, length / 2) {
+                Err(earlier) => (error, length) = (earlier, length / 2),
+                Ok(()) => (from, length) = (from + length / 2, length - length / 2),
+            }
+        }
+        Some((from, error))
     }
 
     fn relation(&self, batch: &RecordBatch, filters: bool, work: &Arc<Work>) -> Result<Relation, RunError> {
@@ -81,7 +122,7 @@ impl View {
 
 impl BatchRows {
     /// Evaluates the next resources. `None` after the last.
-    fn relation(&mut self) -> Result<Option<Relation>, RunError> {
+    fn relation(&mut self) -> Result<Option<(Relation, RecordBatch)>, RunError> {
         while let Some(batch) = self.left.pop() {
             match self.view.relation(&batch, self.filters, &self.work) {
                 Err(error) if error.is_of_size() && batch.num_rows() > 1 => {
@@ -90,7 +131,7 @@ impl BatchRows {
                     self.left.push(batch.slice(0, half));
                 }
                 Err(error) => return Err(self.view.named(error, &batch, self.filters)),
-                Ok(relation) => return Ok(Some(relation)),
+                Ok(relation) => return Ok(Some((relation, batch))),
             }
         }
         Ok(None)
@@ -98,9 +139,12 @@ impl BatchRows {
 
     fn portion(&mut self) -> Result<Option<RecordBatch>, RunError> {
         loop {
-            let Some(relation) = &self.relation else {
+            if let Some(error) = self.failed.take() {
+                return Err(error);
+            }
+            let Some((relation, batch)) = &self.relation else {
                 self.relation = self.relation()?;
-                self.longest_row = self.relation.as_ref().map_or(0, Relation::longest_row);
+                self.longest_row = self.relation.as_ref().map_or(0, |(rows, _)| rows.longest_row());
                 self.at = 0;
                 match self.relation {
                     Some(_) => continue,
@@ -121,11 +165,15 @@ impl BatchRows {
                 .map(column)
                 .collect::<Result<Vec<_>, _>>()?;
             let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-            return Ok(Some(RecordBatch::try_new_with_options(
-                self.view.schema.clone(),
-                columns,
-                &options,
-            )?));
+            let rows = RecordBatch::try_new_with_options(self.view.schema.clone(), columns, &options)?;
+            let Some((row, error)) = self.view.misfit(&rows) else {
+                return Ok(Some(rows));
+            };
+            // Return the rows before, because the consumer may want no more than these.
+            self.failed = Some(self.view.named_misfit(error, batch, self.filters));
+            if row > 0 {
+                return Ok(Some(rows.slice(0, row)));
+            }
         }
     }
 }

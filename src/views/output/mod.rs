@@ -20,4 +20,4 @@ pub use parquet::TextColumn;
 pub(super) use parquet::{ParquetWriter, Rest};
 pub use room::SpoolRoom;
 pub(super) use text::TextFormat;
-pub(super) use typed::{schema as typed_schema, typed};
+pub(super) use typed::{fits, schema as typed_schema, typed};

@@ -43,6 +43,11 @@ pub(in crate::views) fn typed(
     Ok(RecordBatch::try_new_with_options(schema.clone(), arrays, &options)?)
 }
 
+/// Checks that all values of a column fit its SQL type.
+pub(in crate::views) fn fits(column: &Column, written: &ArrayRef) -> Result<(), RunError> {
+    array(column, written).map(drop)
+}
+
 /// Converts a column's values, or lists of them, to the column's SQL type.
 pub(super) fn array(column: &Column, array: &ArrayRef) -> Result<ArrayRef, RunError> {
     let Some(list) = array.as_list_opt::<i32>() else {

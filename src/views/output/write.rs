@@ -9,6 +9,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 
 use super::super::error::RunError;
+use super::super::naming::Naming;
 use super::super::view::View;
 use super::assembly::{Assembly, Computed, Tail};
 use super::{Format, SpoolRoom, TextFormat};
@@ -54,6 +55,7 @@ pub struct Rows {
     limit: Option<usize>,
     observer: Option<Arc<dyn Fn(usize) + Send + Sync>>,
     room: Option<Arc<SpoolRoom>>,
+    naming: Option<Naming>,
 }
 
 /// A view's output as pieces of bytes.
@@ -69,6 +71,15 @@ impl Rows {
             limit,
             observer: None,
             room: None,
+            naming: None,
+        }
+    }
+
+    /// Finds the resources that cause errors with `naming`.
+    pub(in crate::views) fn named_by(self, naming: Naming) -> Rows {
+        Rows {
+            naming: Some(naming),
+            ..self
         }
     }
 
@@ -114,7 +125,11 @@ impl Rows {
         let (view, form) = (self.view.clone(), TextFormat::of(format));
         let here = is_few(self.limit) || form.is_none();
         let computed = worked(self.batches, here, move |batch| Computed::new(&view, form, batch));
-        let observer = self.observer;
+        let (observer, naming) = (self.observer, self.naming);
+        let named = move |error| match &naming {
+            Some(naming) => futures::executor::block_on(naming.named(error)),
+            None => error,
+        };
         let mut computed = Waiting::new(computed);
         let (head, mut assembly) = match Assembly::new(self.view, format, self.limit, 1, self.room) {
             Ok(assembly) => (assembly.head(), Some(assembly)),
@@ -133,7 +148,8 @@ impl Rows {
                     Err(error) => Some(Err(error)),
                 };
             };
-            Some(next.and_then(|computed| open.add(computed)).map(|piece| {
+            let piece = next.and_then(|computed| open.add(computed).map_err(&named));
+            Some(piece.map(|piece| {
                 if let Some(observer) = &observer {
                     observer(piece.rows);
                 }

@@ -9,6 +9,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::super::naming::Naming;
 use super::super::output::stop::Stop;
 use super::super::view::View;
 use super::exec::ViewExec;
@@ -22,6 +23,7 @@ pub struct ViewTable {
     view: Arc<View>,
     table: ScopedTable,
     schema: SchemaRef,
+    naming: Option<Naming>,
 }
 
 impl ViewTable {
@@ -31,6 +33,15 @@ impl ViewTable {
             view: view.for_run(),
             schema: view.typed_schema(),
             table,
+            naming: None,
+        }
+    }
+
+    /// Returns the same table. If a value does not fit its type, `naming` finds the resource.
+    pub fn named_by(self, naming: Naming) -> ViewTable {
+        ViewTable {
+            naming: Some(naming),
+            ..self
         }
     }
 
@@ -40,6 +51,7 @@ impl ViewTable {
             view: self.view.clone(),
             table: self.table.clone().watched(watch),
             schema: self.schema.clone(),
+            naming: self.naming.clone(),
         }
     }
 }
@@ -105,6 +117,6 @@ impl TableProvider for ViewTable {
         }
         let scan = provider.scan(state, Some(&columns), &filters, None).await?;
         let rows = Arc::new(ViewExec::new(view.clone(), scan, false, Stop::default()));
-        Ok(Arc::new(TypedExec::new(view, rows)))
+        Ok(Arc::new(TypedExec::new(view, rows, self.naming.clone())))
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -18,6 +19,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::super::error::RunError;
+use super::super::naming::Naming;
 use super::super::view::View;
 use crate::plan::only_child;
 
@@ -27,13 +29,15 @@ pub struct TypedExec {
     view: Arc<View>,
     schema: SchemaRef,
     input: Arc<dyn ExecutionPlan>,
+    /// Finds the resource of a value that does not fit its type. `None` if the plan came from another process.
+    naming: Option<Naming>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl TypedExec {
     /// Returns the operator over `input`, which yields the rows of the view.
-    pub(in crate::views) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>) -> TypedExec {
+    pub(in crate::views) fn new(view: Arc<View>, input: Arc<dyn ExecutionPlan>, naming: Option<Naming>) -> TypedExec {
         let schema = view.typed_schema();
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema.clone()),
@@ -45,6 +49,7 @@ impl TypedExec {
             view,
             schema,
             input,
+            naming,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -54,7 +59,7 @@ impl TypedExec {
 impl TypedExec {
     /// Returns the operator over `input`, which yields the rows of the view.
     pub fn over(view: View, input: Arc<dyn ExecutionPlan>) -> TypedExec {
-        TypedExec::new(Arc::new(view), input)
+        TypedExec::new(Arc::new(view), input, None)
     }
 
     /// Returns the view.
@@ -108,7 +113,7 @@ impl ExecutionPlan for TypedExec {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let input = only_child(self.name(), children)?;
-        Ok(Arc::new(TypedExec::new(self.view.clone(), input)))
+        Ok(Arc::new(TypedExec::new(self.view.clone(), input, self.naming.clone())))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -117,13 +122,21 @@ impl ExecutionPlan for TypedExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let (view, schema) = (self.view.clone(), self.schema.clone());
+        let (view, schema, naming) = (self.view.clone(), self.schema.clone(), self.naming.clone());
         let batches = self.input.execute(partition, context)?.map(move |batch| {
-            let batch = batch?;
             let _timer = metrics.elapsed_compute().timer();
-            let typed = view.typed(&schema, &batch).map_err(RunError::into_plan)?;
+            let typed = view.typed(&schema, &batch?).map_err(RunError::into_plan)?;
             metrics.record_output(typed.num_rows());
             Ok(typed)
+        });
+        let batches = batches.then(move |batch: Result<RecordBatch>| {
+            let naming = naming.clone().filter(|_| batch.is_err());
+            async move {
+                match (batch, naming) {
+                    (Err(error), Some(naming)) => Err(naming.named(RunError::from(error)).await.into_plan()),
+                    (batch, _) => batch,
+                }
+            }
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }

@@ -411,3 +411,45 @@ fn what_cannot_be_written_or_must_not_be_is_refused_before_a_row_is_read() {
     let found = tabularium(&["validate-view", &large]);
     assert_eq!(found.status.code(), Some(2));
 }
+
+/// The error used to name the column only, so that nobody could find the record.
+#[test]
+fn a_value_that_does_not_fit_its_tag_is_named_by_its_resource() {
+    let folder = tempfile::tempdir().unwrap();
+    let patient = |id: usize, family: &str| json!({"resourceType": "Patient", "id": format!("p{id}"), "name": [{"family": family}]});
+    let mut records: Vec<String> = (0..40).map(|id| patient(id, &format!("{id}")).to_string()).collect();
+    records[29] = patient(29, "Secretson").to_string();
+    let view = json!({"resourceType": "ViewDefinition", "name": "numbers", "status": "active", "resource": "Patient",
+        "select": [{"column": [{"name": "number", "path": "name.family.first()",
+            "tag": [{"name": "ansi/type", "value": "INTEGER"}]}]}]});
+    let (file, views) = (path(folder.path(), "patients.ndjson"), folder.path().join("views"));
+    std::fs::write(&file, records.join("\n")).unwrap();
+    std::fs::create_dir(&views).unwrap();
+    let view_file = path(&views, "numbers.json");
+    std::fs::write(&view_file, view.to_string()).unwrap();
+    let (lake, out) = (path(folder.path(), "lake"), path(folder.path(), "rows.parquet"));
+    assert!(tabularium(&["import", &file, "--data", &lake]).status.success());
+    let views = views.to_str().unwrap();
+    let sql = "SELECT sum(number) FROM numbers";
+    for (arguments, code) in [
+        (vec!["run", &view_file, "--data", &lake, "--out", &out], 2),
+        (vec!["run", &view_file, "--input", &file, "--out", &out], 2),
+        (vec!["run", &view_file, "--input", &file, "--format", "parquet"], 2),
+        (vec!["sql", sql, "--data", &lake, "--views", views], 2),
+    ] {
+        let done = tabularium(&arguments);
+        let error = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(code), "{arguments:?}: {error}");
+        let expected = "column 'number' is to be INTEGER, but one of its values cannot be (in Patient/p29)";
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+        assert!(!error.contains("Secretson"), "{error}");
+    }
+    // Rows before it are written if no more are wanted, and text needs no types.
+    for arguments in [
+        vec!["run", &view_file, "--input", &file, "--out", &out, "--limit", "29"],
+        vec!["run", &view_file, "--input", &file, "--format", "csv"],
+    ] {
+        let done = tabularium(&arguments);
+        assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
+    }
+}

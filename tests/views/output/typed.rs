@@ -395,6 +395,8 @@ fn a_value_that_cannot_be_of_its_type_is_named_by_column_and_type() {
         let expected =
             format!("ViewDefinition.select[0].column[1]: column 'c' is to be {shown}, but one of its values cannot be");
         assert_eq!(parquet(&view).unwrap_err(), expected);
+        let named = parquet(&view.for_documents(Format::Parquet)).unwrap_err();
+        assert_eq!(named, format!("{expected} (in Observation/o)"));
         assert!(written(rows_of(&view, &[OBSERVATION]), Format::Json).is_ok());
     }
 }

@@ -95,3 +95,34 @@ fn rows_that_wait_for_their_types_have_a_limit_which_the_answer_names() {
         assert_eq!(reader(bytes).metadata().file_metadata().num_rows(), 4_800);
     }
 }
+
+#[test]
+fn a_limit_of_zero_gives_a_file_without_rows() {
+    let server = run::server();
+    for format in ["parquet&_limit=0", "parquet-text&_limit=0"] {
+        let (status, _, bytes) = asked(&server, format, &run::view());
+        assert_eq!(status, 200, "{format}");
+        assert_eq!(reader(bytes).metadata().file_metadata().num_rows(), 0, "{format}");
+    }
+}
+
+#[test]
+fn a_value_that_does_not_fit_its_tag_is_named_by_its_resource() {
+    let server = run::server();
+    let view = json!({"resourceType": "ViewDefinition", "resource": "Observation", "status": "active", "name": "small",
+        "select": [{"column": [{"name": "value", "path": "value.ofType(Quantity).value",
+            "tag": [{"name": "ansi/type", "value": "DECIMAL(3,1)"}]}]}]});
+    let (status, _, _) = asked(&server, "parquet", &view);
+    assert_eq!(status, 200);
+    let fitting = json!("DECIMAL(2,1)");
+    let mut narrow = view.clone();
+    narrow["select"][0]["column"][0]["tag"][0]["value"] = fitting;
+    let (status, _, bytes) = asked(&server, "parquet", &narrow);
+    let answer = String::from_utf8_lossy(&bytes);
+    assert_eq!(status, 422, "{answer}");
+    assert!(
+        answer.contains("is to be DECIMAL(2,1), but one of its values cannot be (in Observation/"),
+        "{answer}"
+    );
+    assert!(!answer.contains("70.5") && !answer.contains("90.5"), "{answer}");
+}

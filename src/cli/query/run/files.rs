@@ -54,7 +54,7 @@ pub(in crate::cli) fn documents<A: Fn(u64) + Send + 'static>(
 pub(super) fn run(arguments: &Args, targets: &[Target], format: Format) -> Result<(), Failure> {
     let progress = Progress::new(arguments.shows_progress(), Some(ingest::input_size(&arguments.input)));
     let (documents, refused) = documents(&standard_input(&arguments.input), progress.advance())?;
-    let views = targets.iter().map(|target| target.view.clone()).collect();
+    let views = targets.iter().map(|target| target.view.for_documents(format)).collect();
     let rows = SharedRows::of_documents(views, documents, pick(arguments), arguments.limit);
     let mut outputs = Outputs::new(targets, (0..targets.len()).collect(), arguments.table())?;
     let failures = outputs.write(rows.events(format), &progress, || refused.whole(), |_, error| error)?;

@@ -82,7 +82,7 @@ fn described(id: &'static str, view: &str) -> Operation {
             "_format",
             json!({"type": "string", "enum": ["json", "csv", "ndjson", "parquet", "parquet-text"]}),
         )
-        .query("_limit", whole(1))
+        .query("_limit", whole(0))
         .query("_since", json!({"type": "string", "format": "date-time"}))
         .query("header", json!({"type": "boolean", "default": true}))
         .query("_count", whole(1))
@@ -232,7 +232,14 @@ impl Begin {
         let room = self.service.view_room.clone();
         let work = tokio::task::spawn_blocking(move || {
             let explains = explained.is_some();
-            Work::plan(&self.service, &self.caller.0, &self.request, &self.path, explains)
+            Work::plan(
+                &self.service,
+                &self.caller.0,
+                &self.request,
+                &self.path,
+                format,
+                explains,
+            )
         });
         let work = work.await.map_err(Error::internal)??;
         let mut response = head(&work, format)?;

@@ -14,7 +14,7 @@ use crate::http::service::Service;
 use crate::lake::Snapshot;
 use crate::lake::scan::{SeenScan, Watch};
 use crate::search::{Form, Handling, SearchError, SnapshotToken};
-use crate::views::{Finding, Page, Resources, Rows, Run, RunError, Stop, View};
+use crate::views::{Finding, Format, Page, Resources, Rows, Run, RunError, Stop, View};
 
 /// A view that is ready to run, and values for the headers of its response.
 pub(in crate::http) struct Work {
@@ -50,13 +50,14 @@ impl ExplainedRun {
 }
 
 impl Work {
-    /// Plans the view. `path` is the operation's path relative to the FHIR base URL. `explained`: the run is to be
-    /// explained.
+    /// Plans the view. `path` is the operation's path relative to the FHIR base URL. The rows will be written in
+    /// `format`. `explained`: the run is to be explained.
     pub(in crate::http) fn plan(
         service: &Service,
         access: &Access,
         request: &RunRequest,
         path: &str,
+        format: Format,
         explained: bool,
     ) -> Result<Work, Error> {
         let terminology = Some(service.terminology.clone());
@@ -99,7 +100,7 @@ impl Work {
                 let problem = "X-Explain shows how the lake is read, and this request brings its resources";
                 return Err(Error::Invalid(problem.to_owned()));
             }
-            Some(sent) => plan.over_sent(sent, patients.as_deref(), request)?,
+            Some(sent) => plan.over_sent(sent, patients.as_deref(), request, format)?,
             None => plan.over_lake(patients, request, watch)?,
         };
         let left = total.saturating_sub(request.offset);
@@ -178,12 +179,13 @@ impl Plan<'_> {
         sent: &[bytes::Bytes],
         patients: Option<&[String]>,
         request: &RunRequest,
+        format: Format,
     ) -> Result<Planned, Error> {
         let found = inline::narrowed(sent, self.view.resource(), patients, request.since)?;
         let total = found.len();
         let page = found.into_iter().skip(request.offset);
         let page = page.take(request.count.unwrap_or(usize::MAX));
-        let rows = Rows::of_documents(self.view, page, request.limit);
+        let rows = Rows::of_documents(self.view.for_documents(format), page, request.limit);
         Ok(Planned {
             rows,
             // Nobody sets this flag, because running over a request's resources takes little time.
