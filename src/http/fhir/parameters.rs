@@ -209,14 +209,18 @@ impl<'t> Given<'t> {
 
     /// Returns the error for an unexpected value.
     pub(in crate::http) fn wrong(&self, name: &str, expected: &str) -> Error {
-        let problem = format!("must be {expected}; it {}", self.came());
+        let problem = format!("must be {expected}; it {}", self.came(expected));
         Error::parameter(name, IssueType::Invalid, problem)
     }
 
-    /// Describes what came as the value, for error messages.
-    fn came(&self) -> String {
+    /// Describes what came as the value, for error messages. If it has the type at the end of `expected`, its type is
+    /// not the problem.
+    fn came(&self, expected: &str) -> String {
         match self {
             Given::Resource(_) => "came with a resource".to_owned(),
+            Given::Value(value_type, _) if expected.ends_with(&format!("value{value_type}")) => {
+                "has another value".to_owned()
+            }
             Given::Value(value_type, _) => format!("came as value{}", shortened(value_type)),
             Given::Text(_) => "came in the query as something else".to_owned(),
             Given::Odd(how) => (*how).to_owned(),
@@ -267,7 +271,7 @@ mod tests {
         assert_eq!(given(3).boolean(), Some(true));
         assert_eq!(given(4).reference().as_deref(), Some("Patient/p"));
         assert_eq!(given(5).resource().unwrap().raw(), r#"{"x":1.50}"#);
-        let came: Vec<String> = (2..9).map(|place| given(place).came()).collect();
+        let came: Vec<String> = (2..9).map(|place| given(place).came("")).collect();
         assert_eq!(
             came,
             [

@@ -475,6 +475,40 @@ fn pages_are_of_resources_and_links_lead_through_them() {
     assert_eq!((ids(&later).len(), later.header("x-resource-count")), (0, "0"));
 }
 
+/// A limit of zero used to be refused, with a reason that named its type.
+#[test]
+fn a_limit_of_zero_answers_no_rows() {
+    let server = server();
+    let token = server.application_token();
+    let path = "/fhir/ViewDefinition/$run";
+    let body = parameters(&view(), &[]);
+    let in_body = run(&server, &token, &[json!({"name": "_limit", "valueInteger": 0})]);
+    assert_eq!((in_body.status, ids(&in_body).len()), (200, 0));
+    // The count of resources comes before the limit, as for every other limit.
+    assert_eq!(in_body.header("x-resource-count"), "4");
+    for (format, expected) in [("json", "\"rows\":[]"), ("csv", "id"), ("ndjson", "")] {
+        let answer = post(
+            &server,
+            &token,
+            &format!("{path}?_limit=0&_format={format}"),
+            "*/*",
+            &body,
+        );
+        assert_eq!(answer.status, 200, "{format}: {}", answer.text);
+        assert!(answer.text.contains(expected), "{format}: {}", answer.text);
+        assert_eq!(
+            answer.text.lines().count(),
+            usize::from(format != "ndjson"),
+            "{format}: {}",
+            answer.text
+        );
+    }
+    let refused = run(&server, &token, &[json!({"name": "_count", "valueInteger": 0})]);
+    assert_eq!((refused.status, refused.issue().as_str()), (400, "invalid"));
+    let problem = "must be a whole number above zero, as valueInteger; it has another value";
+    assert!(refused.text.contains(problem), "{}", refused.text);
+}
+
 #[test]
 fn what_is_wrong_is_an_outcome() {
     let server = server();

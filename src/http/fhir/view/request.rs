@@ -232,9 +232,8 @@ impl Simple {
                 given.once(&mut self.format, "_format", format, expected)?;
             }
             "_limit" => {
-                let limit = given.whole(&NUMBERS).filter(|number| *number > 0);
-                let expected = "a whole number above zero, as valueInteger";
-                given.once(&mut self.limit, "_limit", limit, expected)?;
+                let limit = given.whole(&NUMBERS);
+                given.once(&mut self.limit, "_limit", limit, "a whole number, as valueInteger")?;
             }
             "_since" => {
                 let expected = "an instant like 2024-02-29T12:00:00Z, as valueInstant";
@@ -398,12 +397,16 @@ mod tests {
         for (parameter, expected) in [
             (VIEW, "the parameter viewResource comes more than once"),
             (
-                r#"{"name":"_limit","valueInteger":0}"#,
-                "the parameter _limit must be a whole number above zero, as valueInteger; it came as valueInteger",
+                r#"{"name":"_limit","valueInteger":-1}"#,
+                "the parameter _limit must be a whole number, as valueInteger; it has another value",
+            ),
+            (
+                r#"{"name":"_count","valueInteger":0}"#,
+                "the parameter _count must be a whole number above zero, as valueInteger; it has another value",
             ),
             (
                 r#"{"name":"_limit","valueString":"5"}"#,
-                "the parameter _limit must be a whole number above zero, as valueInteger; it came as valueString",
+                "the parameter _limit must be a whole number, as valueInteger; it came as valueString",
             ),
             (
                 r#"{"name":"_format","valueCode":"xml"}"#,
@@ -411,7 +414,7 @@ mod tests {
             ),
             (
                 r#"{"name":"_since","valueInstant":"2024-02-30T00:00:00Z"}"#,
-                "the parameter _since must be an instant like 2024-02-29T12:00:00Z, as valueInstant; it came as valueInstant",
+                "the parameter _since must be an instant like 2024-02-29T12:00:00Z, as valueInstant; it has another value",
             ),
             (
                 r#"{"name":"header","valueString":"false"}"#,
@@ -423,15 +426,15 @@ mod tests {
             ),
             (
                 r#"{"name":"patient","valueReference":{"reference":"Group/g1"}}"#,
-                "the parameter patient must be a reference Patient/id, as valueReference; it came as valueReference",
+                "the parameter patient must be a reference Patient/id, as valueReference; it has another value",
             ),
             (
                 r#"{"name":"patient","valueReference":{"reference":"http://elsewhere/fhir/Patient/p"}}"#,
-                "the parameter patient must be a reference Patient/id, as valueReference; it came as valueReference",
+                "the parameter patient must be a reference Patient/id, as valueReference; it has another value",
             ),
             (
                 r#"{"name":"group","valueReference":{"display":"all"}}"#,
-                "the parameter group must be a reference Group/id, as valueReference; it came as valueReference",
+                "the parameter group must be a reference Group/id, as valueReference; it has another value",
             ),
             (
                 r#"{"name":"resource","valueString":"{}"}"#,
