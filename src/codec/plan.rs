@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use datafusion::common::Result as PlanResult;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionConfig;
 use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::execution::{FunctionRegistry, TaskContext};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_plan::ExecutionPlan;
@@ -24,6 +24,7 @@ use super::travel::{Known, Travel};
 use crate::lake::Lake;
 use crate::plan::{PushDownTopK, SemiJoinExec, runtime};
 use crate::search::Engine;
+use crate::sql::bounded_functions;
 use crate::terminology::Terminology;
 
 /// Encodes plans over a lake as bytes, and decodes them. Clones share the lake and the engine.
@@ -34,10 +35,15 @@ impl PlanCodec {
     /// Creates a codec for plans over a lake. `engine` must be over the same lake. The process that decodes a plan
     /// needs the same search parameters and terminology as the one that encodes it.
     pub fn new(lake: Lake, engine: Arc<Engine>, terminology: Option<Arc<Terminology>>) -> PlanCodec {
-        let state = SessionStateBuilder::new_with_default_features()
+        let mut state = SessionStateBuilder::new_with_default_features()
             .with_config(SessionConfig::new())
             .with_runtime_env(runtime())
             .build();
+        // The plans of SQL name these functions. Registering a function fails only if the state has no functions.
+        let known: Vec<_> = state.scalar_functions().values().cloned().collect();
+        for function in bounded_functions(known, &state.runtime_env().memory_pool) {
+            let _ = state.register_udf(function);
+        }
         PlanCodec(Arc::new(Known {
             lake,
             engine,

@@ -75,6 +75,7 @@ impl SqlError {
     /// no data.
     pub(super) fn of_plan(error: DataFusionError) -> SqlError {
         match RunError::from(error) {
+            RunError::Plan(error) if is_of_memory(&error) => met(&error),
             RunError::Plan(error) => SqlError::Statement(said(&error)),
             RunError::Lake(error) => SqlError::Other(error.to_string()),
             other => SqlError::View(other),
@@ -88,6 +89,10 @@ impl SqlError {
             other => SqlError::View(other),
         }
     }
+}
+
+fn is_of_memory(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
 
 /// Removes DataFusion's wrappers from an error: `Context`, and `Shared`, in which DataFusion hands one error to several

@@ -14,6 +14,10 @@ use super::error::SqlError;
 
 /// The maximum number of operators in a chain.
 pub(super) const MAX_OPERATORS: usize = 1_000;
+/// The maximum nesting of a statement: of brackets, CASE, and operators before their operand (`NOT NOT`, `- -`).
+pub(super) const MAX_NESTED: usize = 48;
+/// The maximum nesting of queries in brackets. The time to plan a query grows fast with this number.
+pub(super) const MAX_QUERIES: usize = 16;
 /// The maximum number of tables and queries that a statement may combine by joins and by UNION, INTERSECT or EXCEPT.
 pub(super) const MAX_TABLES: usize = 500;
 
@@ -24,6 +28,8 @@ struct Level {
     /// Whether the list of a FROM is being read, so that a comma is followed by a table.
     lists_tables: bool,
     is_case: bool,
+    /// Whether a query begins in this bracket.
+    is_query: bool,
     /// The number of tables that were counted before this bracket. `None` unless the bracket holds the query of a
     /// common table expression.
     query_since: Option<usize>,
@@ -50,6 +56,12 @@ impl Levels {
         self.outer.push(std::mem::replace(&mut self.level, inner));
     }
 
+    /// Returns the number of queries in brackets around the current token.
+    fn queries(&self) -> usize {
+        let levels = self.outer.iter().chain([&self.level]);
+        levels.filter(|level| level.is_query).count()
+    }
+
     fn close(&mut self) {
         let inner = self.level.operators;
         self.level = self.outer.pop().unwrap_or_default();
@@ -73,7 +85,16 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
     // `name` is the last name in the current bracket, `names` has the last name before each enclosing bracket. If a
     // bracket holds the query of a common table expression, the name before it is the name of that expression.
     let (mut names, mut name): (Vec<String>, _) = (Vec::new(), String::new());
+    // The number of operators directly before the current token.
+    let mut prefixes = 0;
     for token in &tokens {
+        prefixes = match token {
+            Token::Whitespace(_) => prefixes,
+            Token::Word(word) if is_prefix(word.keyword) => prefixes + 1,
+            Token::Word(_) | Token::LParen | Token::RParen | Token::LBracket | Token::RBracket | Token::Comma => 0,
+            token if is_operator(token) => prefixes + 1,
+            _ => 0,
+        };
         match token {
             Token::Whitespace(_) => continue,
             Token::LParen => {
@@ -126,6 +147,7 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
                         levels.level.expects_table = true;
                     }
                     Keyword::SELECT | Keyword::WHERE | Keyword::HAVING | Keyword::ORDER => {
+                        levels.level.is_query |= !levels.outer.is_empty();
                         levels.level.operators = 0;
                         levels.level.lists_tables = false;
                     }
@@ -161,6 +183,16 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
             Token::Word(word) => word.keyword,
             _ => Keyword::NoKeyword,
         };
+        if levels.outer.len() + prefixes > MAX_NESTED {
+            return Err(SqlError::Statement(format!(
+                "the statement is nested deeper than {MAX_NESTED} levels of brackets, CASE and operators"
+            )));
+        }
+        if levels.queries() > MAX_QUERIES {
+            return Err(SqlError::Statement(format!(
+                "the statement has more than {MAX_QUERIES} queries inside one another; name inner queries by WITH"
+            )));
+        }
         if levels.around + levels.level.operators > MAX_OPERATORS {
             return Err(SqlError::Statement(format!(
                 "the statement chains more than {MAX_OPERATORS} operators; compare with many values by IN (...)"
@@ -173,6 +205,14 @@ pub(super) fn check(text: &str, dialect: &dyn Dialect) -> Result<(), SqlError> {
         }
     }
     Ok(())
+}
+
+/// Whether a word before an expression or a statement lets the parser begin another one.
+fn is_prefix(keyword: Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::NOT | Keyword::INTERVAL | Keyword::EXPLAIN | Keyword::ANALYZE | Keyword::VERBOSE
+    )
 }
 
 /// Whether a token other than a word counts as an operator.

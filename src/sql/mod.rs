@@ -4,6 +4,7 @@
 //! how results are written. Statements can only read, and every row comes through a `ScopedTable`. DataFusion plans and
 //! runs the statements. The modules `fhirpath` and `views` evaluate expressions and views.
 
+mod bounded;
 mod error;
 mod function;
 mod length;
@@ -15,6 +16,7 @@ mod statement;
 mod tables;
 mod written;
 
+pub use bounded::bounded_functions;
 pub use error::SqlError;
 pub use function::{read_call, write_call};
 pub use output::Writer;

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{LogicalPlan, ScalarUDF};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::sql::parser::Statement;
 
+use super::bounded::{Account, bound, check_constants};
 use super::error::SqlError;
 use super::function::{Called, Expressions};
 use super::query::Query;
@@ -29,7 +30,7 @@ use crate::lake::scan::Watch;
 use crate::lake::{Lake, Scope};
 use crate::plan::{ReserveWindows, SortPool, sorts_by_several_keys, spilling};
 use crate::terminology::Terminology;
-use crate::views::{View, ViewTable};
+use crate::views::{Run, View, ViewTable};
 
 /// The maximum number of memory consumers that DataFusion lists in an error about memory.
 const CONSUMERS_NAMED: usize = 3;
@@ -41,7 +42,7 @@ const MAX_SPILLED: u64 = 100 << 30;
 /// The limits of a session, and the terminology for its FHIRPath expressions.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The maximum bytes of memory that sorts, joins and aggregations use together.
+    /// The maximum bytes of memory that sorts, joins, aggregations and the results of functions use together.
     pub memory: usize,
     /// The folder for encrypted spill files. With `None`, no operator can spill.
     pub spill: Option<PathBuf>,
@@ -53,6 +54,8 @@ pub struct Options {
 pub struct Session {
     context: SessionContext,
     tables: Arc<Tables>,
+    /// The memory of the results of functions.
+    account: Arc<Account>,
     /// Becomes `true` as soon as a planned statement sorts by several keys, and stays so. If it is `true`, the memory
     /// pool makes sorts spill early.
     early: Arc<AtomicBool>,
@@ -76,7 +79,10 @@ impl Session {
             }
             let table = lake.table(&snapshot, view.resource(), scope);
             if named
-                .insert(name.clone(), Arc::new(ViewTable::new(&view, table)))
+                .insert(
+                    name.clone(),
+                    Arc::new(ViewTable::new(&view, table.clone()).named_by(Run::naming(&table, &view))),
+                )
                 .is_some()
             {
                 return Err(SqlError::Name(format!(
@@ -105,7 +111,13 @@ impl Session {
         for is_list in [false, true] {
             context.register_udf(ScalarUDF::from(Called::new(is_list, expressions.clone())));
         }
-        Ok(Session { context, tables, early })
+        let pool = context.runtime_env().memory_pool.clone();
+        Ok(Session {
+            context,
+            tables,
+            account: Arc::new(Account::new(pool, options.memory)),
+            early,
+        })
     }
 
     /// Parses and plans a statement. An `EXPLAIN` yields its plan, any other statement its rows.
@@ -135,6 +147,7 @@ impl Session {
     }
 
     async fn plan(&self, wanted: Wanted, explains: Option<bool>) -> Result<Query, SqlError> {
+        self.account.plan_begins();
         let shows = match wanted {
             Wanted::Plan { analyze, .. } => Some(analyze || explains == Some(true)),
             Wanted::Rows(_) => explains,
@@ -155,7 +168,9 @@ impl Session {
             .map_err(|_| SqlError::Writes("the statement".to_owned()))?;
         let plan = match plan {
             LogicalPlan::DescribeTable(_) => plan,
-            plan => rewrite(plan, &self.tables, watch.as_ref()).map_err(SqlError::of_plan)?,
+            plan => rewrite(plan, &self.tables, watch.as_ref())
+                .and_then(|plan| bound(plan, &self.account))
+                .map_err(SqlError::of_plan)?,
         };
         let frame = self
             .context
@@ -165,6 +180,9 @@ impl Session {
         let context = Arc::new(frame.task_ctx());
         let (state, plan) = frame.into_parts();
         let logical = state.optimize(&plan).map_err(SqlError::of_plan)?;
+        // The rules of the optimizer may have added functions.
+        let logical = bound(logical, &self.account).map_err(SqlError::of_plan)?;
+        check_constants(&logical, &self.account).map_err(SqlError::of_plan)?;
         let physical = state.query_planner().create_physical_plan(&logical, &state).await;
         let physical = physical.map_err(SqlError::of_plan)?;
         let early = sorts_by_several_keys(&physical).map_err(SqlError::of_plan)?;
@@ -175,6 +193,7 @@ impl Session {
             context,
             shows,
             _watch: watch,
+            _constants: self.account.plan_ends(),
         })
     }
 }

@@ -14,8 +14,9 @@ use super::error::SqlError;
 use super::{function, length};
 use crate::fhir::storage::TEXT;
 
-/// The maximum nesting of a statement, as the recursion limit of the parser.
-const MAX_DEPTH: usize = 50;
+/// The recursion limit of the parser. A statement that `length` accepts stays below it. This matters, because the
+/// parser tries several ways to read a part, and repeats this at each level if it meets the limit.
+const MAX_DEPTH: usize = 6 * length::MAX_NESTED;
 /// The name that stands for the row in `fhirpath(row, ...)`, if a statement reads only one table.
 const ROW: &str = "row";
 

@@ -1,6 +1,7 @@
 //! `tabularium sql`: tables, views and `fhirpath()` in one statement, through the program.
 
 mod answers; // joins, groups, windows, nulls, dates, decimals, formats
+mod bounds; // memory of functions, nesting
 mod differential; // the same questions by SQL and by `tabularium run`
 mod reads; // reads of statements, and decisions of the scan
 mod refusals; // writing statements, unknown names, invalid results

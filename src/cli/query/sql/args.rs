@@ -50,7 +50,8 @@ pub(in crate::cli) struct Args {
     no_header: bool,
     #[command(flatten)]
     pub(super) terminology: TerminologyArgument,
-    /// Memory for sorts, joins and groups, in MiB; beyond it encrypted temporary files are used
+    /// Memory for sorts, joins, groups and the results of functions, in MiB. Sorts, joins and groups beyond it use
+    /// encrypted temporary files; anything else ends the statement
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(super) memory: u64,
     /// Print the plan instead of rows: what it reads, and which conditions the scan decides. --explain=analyze runs the
