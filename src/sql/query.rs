@@ -6,7 +6,6 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::display::DisplayableExecutionPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
@@ -27,8 +26,6 @@ pub struct Query {
     /// The scans hold the watch only weakly, so this field keeps it alive. While the watch exists, the scans record in
     /// it why they skip row groups. `None` unless the plan with metrics is wanted.
     pub(super) _watch: Option<Arc<Watch>>,
-    /// The memory of the constants in the plan. It is reserved as long as the query exists.
-    pub(super) _constants: Option<MemoryReservation>,
 }
 
 impl Query {

@@ -147,7 +147,7 @@ impl Session {
     }
 
     async fn plan(&self, wanted: Wanted, explains: Option<bool>) -> Result<Query, SqlError> {
-        self.account.plan_begins();
+        self.account.begin_statement();
         let shows = match wanted {
             Wanted::Plan { analyze, .. } => Some(analyze || explains == Some(true)),
             Wanted::Rows(_) => explains,
@@ -193,7 +193,6 @@ impl Session {
             context,
             shows,
             _watch: watch,
-            _constants: self.account.plan_ends(),
         })
     }
 }

@@ -52,6 +52,7 @@ fn doubled(first: &str, double: &str, times: usize) -> String {
 fn a_function_takes_no_more_than_the_memory() {
     let lake = Lake::new();
     let many: Vec<String> = (0..60).map(|at| format!("repeat(id, {})", 3_000_000 + at)).collect();
+    let constants: Vec<String> = (0..1_500).map(|at| format!("repeat('x', {})", 60_000 - at)).collect();
     for statement in [
         "SELECT repeat('x', 2000000000)",
         "SELECT length(repeat('x', 2000000000))",
@@ -91,6 +92,7 @@ fn a_function_takes_no_more_than_the_memory() {
         &doubled("SELECT 'x' AS s", "concat(s, s)", 40),
         &format!("SELECT {} FROM Patient", many.join(", ")),
         &format!("SELECT concat({}) FROM Patient", many.join(", ")),
+        &format!("SELECT {}", constants.join(", ")),
         // A constant is copied into every row of a batch.
         "SELECT repeat('x', 60000) FROM generate_series(1, 100000)",
         "SELECT CASE WHEN value > 5 THEN repeat('x', 60000) ELSE 'y' END FROM generate_series(1, 100000) x(value)",

@@ -18,7 +18,7 @@ const STEPS: usize = 16;
 /// The minimum of this limit in bytes.
 const MIN_STEP: usize = 64 << 10;
 /// Results with fewer bytes are not counted after the function has returned.
-const SMALL: usize = 16 << 10;
+const SMALL: usize = 4 << 10;
 /// An array of texts has at most this number of bytes, because its offsets have 32 bits.
 const MAX_ARRAY: u64 = i32::MAX as u64;
 
@@ -28,7 +28,7 @@ pub(in crate::sql) struct Account {
     pool: Arc<dyn MemoryPool>,
     memory: usize,
     results: Mutex<Results>,
-    /// The constants that were computed while the statement was planned. `None` while no statement is planned.
+    /// The constants that functions have made for the current statement. `None` if no statement was planned here.
     constants: Mutex<Option<MemoryReservation>>,
 }
 
@@ -58,15 +58,11 @@ impl Account {
         }
     }
 
-    /// Begins to count the constants that functions make while a statement is planned.
-    pub(in crate::sql) fn plan_begins(&self) {
+    /// Begins to count the constants that functions make for a statement, while it is planned and while it runs. Those of
+    /// the statement before no longer count.
+    pub(in crate::sql) fn begin_statement(&self) {
         let mut constants = self.constants.lock().unwrap_or_else(PoisonError::into_inner);
         *constants = Some(MemoryConsumer::new(CONSUMER).register(&self.pool));
-    }
-
-    /// Ends the planning. The constants stay counted as long as the returned value exists.
-    pub(in crate::sql) fn plan_ends(&self) -> Option<MemoryReservation> {
-        self.constants.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The limit of all memory in bytes.
@@ -112,7 +108,8 @@ impl Account {
         Ok(())
     }
 
-    /// Counts a constant of this many bytes. Fails if it is too large. A list may be as large as the result of a step,
+    /// Counts a constant of this many bytes until the statement ends. If the optimizer cannot keep a constant, the
+    /// statement computes it again for each batch, and small ones are not counted again. Fails if it is too large. A list may be as large as the result of a step,
     /// because its copies share its memory.
     pub(super) fn constant(&self, bytes: usize, is_list: bool) -> Result<()> {
         let max = if is_list {
@@ -124,8 +121,8 @@ impl Account {
             return Err(too_large());
         }
         match &*self.constants.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(constants) => constants.try_grow(bytes),
-            None => Ok(()),
+            Some(constants) if bytes >= SMALL => constants.try_grow(bytes),
+            _ => Ok(()),
         }
     }
 }
