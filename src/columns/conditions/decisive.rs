@@ -1,8 +1,8 @@
 //! Conditions of statistics that decide a caller's condition, instead of being only necessary for it.
 //!
 //! [`Prune::Keep`] means that nothing is known of a condition, and a conjunction leaves it out. So a conjunction of
-//! conditions decides all of them only if something is known of each. The type [`Decisive`] ensures this: it has no value
-//! for a condition of which nothing is known.
+//! conditions decides all of them only if something is known of each. The type [`Decisive`] ensures this: it has no
+//! value for a condition of which nothing is known.
 
 use super::prune::Prune;
 

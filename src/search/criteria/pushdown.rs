@@ -215,8 +215,8 @@ fn code(code: &str) -> LeafTest {
 }
 
 /// Whether the condition that [`refutable`] returns, if it knows one, decides the criterion for all values but Timings
-/// and repeated Periods: the search has a few dates, and no date of the resource repeats. A set of many dates does not count,
-/// because to compare a value with the set costs less than to check the conditions of all dates.
+/// and repeated Periods: the search has a few dates, and no date of the resource repeats. A set of many dates does not
+/// count, because to compare a value with the set costs less than to check the conditions of all dates.
 fn is_of_moments(criterion: &Criterion) -> bool {
     let Some((compiled, Test::AnyOf { matchers, not: false })) = criterion.values() else {
         return false;

@@ -58,8 +58,8 @@ impl Account {
         }
     }
 
-    /// Begins to count the constants that functions make for a statement, while it is planned and while it runs. Those of
-    /// the statement before no longer count.
+    /// Begins to count the constants that functions make for a statement, while it is planned and while it runs. Those
+    /// of the statement before no longer count.
     pub(in crate::sql) fn begin_statement(&self) {
         let mut constants = self.constants.lock().unwrap_or_else(PoisonError::into_inner);
         *constants = Some(MemoryConsumer::new(CONSUMER).register(&self.pool));
@@ -109,8 +109,8 @@ impl Account {
     }
 
     /// Counts a constant of this many bytes until the statement ends. If the optimizer cannot keep a constant, the
-    /// statement computes it again for each batch, and small ones are not counted again. Fails if it is too large. A list may be as large as the result of a step,
-    /// because its copies share its memory.
+    /// statement computes it again for each batch, and small ones are not counted again. Fails if it is too large. A
+    /// list may be as large as the result of a step, because its copies share its memory.
     pub(super) fn constant(&self, bytes: usize, is_list: bool) -> Result<()> {
         let max = if is_list {
             self.max_step() as usize

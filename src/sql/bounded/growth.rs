@@ -228,8 +228,8 @@ mod tests {
         assert!(GROWTHS.is_sorted_by(|(one, _), (other, _)| one < other));
     }
 
-    /// Functions that return a number, a boolean or a time, choose one of their arguments, share its memory, or return a
-    /// few bytes.
+    /// Functions that return a number, a boolean or a time, choose one of their arguments, share its memory, or return
+    /// a few bytes.
     const SMALL: &[&str] = &[
         "array_any_match",
         "array_avg",

@@ -1,5 +1,5 @@
-//! The operator `||` of texts as a function, so that its results are counted like those of functions. A chain `a || b ||
-//! c` is one call. The result is null if an operand is null.
+//! The operator `||` of texts as a function, so that its results are counted like those of functions. A chain `a || b
+//! || c` is one call. The result is null if an operand is null.
 
 use std::sync::Arc;
 

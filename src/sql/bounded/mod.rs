@@ -2,8 +2,8 @@
 //! a function that multiplies its input, such as `repeat`, could take any amount of memory, even while a statement is
 //! planned.
 //!
-//! `plan` replaces the functions of a statement by bounded ones (`function`). A bounded function computes beforehand how
-//! large its results can become (`growth`), and reserves this memory in the pool of the statement (`account`).
+//! `plan` replaces the functions of a statement by bounded ones (`function`). A bounded function computes beforehand
+//! how large its results can become (`growth`), and reserves this memory in the pool of the statement (`account`).
 
 mod account;
 mod function;
