@@ -108,9 +108,9 @@ impl Account {
         Ok(())
     }
 
-    /// Counts a constant of this many bytes until the statement ends. If the optimizer cannot keep a constant, the
-    /// statement computes it again for each batch, and small ones are not counted again. Fails if it is too large. A
-    /// list may be as large as the result of a step, because its copies share its memory.
+    /// Counts a constant of this many bytes until the statement ends. A small constant does not count, because it may be
+    /// computed again for each batch. Fails if the constant is too large. A list may be as large as the result of a
+    /// step, because its copies share its memory.
     pub(super) fn constant(&self, bytes: usize, is_list: bool) -> Result<()> {
         let max = if is_list {
             self.max_step() as usize
