@@ -127,8 +127,8 @@ fn functions_within_the_memory_give_their_results() {
     for (statement, expected) in [
         ("SELECT length(repeat('x', 50000))", "50000"),
         (
-            "SELECT repeat('ab', 3), lpad('x', 4, 'ab'), rpad('x', 3)",
-            "ababab,abax,x  ",
+            "SELECT repeat('ab', 3), lpad('x', 4, 'ab'), rpad('x', 3) || '.'",
+            "ababab,abax,x  .",
         ),
         (
             "SELECT 'a' || 'b' || 'c', 'a' || NULL, 1 || 'x', concat('a', NULL, 'b')",

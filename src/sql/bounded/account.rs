@@ -108,8 +108,8 @@ impl Account {
         Ok(())
     }
 
-    /// Counts a constant of this many bytes until the statement ends. A small constant does not count, because it may be
-    /// computed again for each batch. Fails if the constant is too large. A list may be as large as the result of a
+    /// Counts a constant of this many bytes until the statement ends. A small constant does not count, because it may
+    /// be computed again for each batch. Fails if the constant is too large. A list may be as large as the result of a
     /// step, because its copies share its memory.
     pub(super) fn constant(&self, bytes: usize, is_list: bool) -> Result<()> {
         let max = if is_list {

@@ -410,7 +410,7 @@ mod tests {
             ),
             (
                 r#"{"name":"_format","valueCode":"xml"}"#,
-                "the parameter _format must be json, csv, ndjson, parquet or parquet-text, as valueCode; it came as valueCode",
+                "the parameter _format must be json, csv, ndjson, parquet or parquet-text, as valueCode; it has another value",
             ),
             (
                 r#"{"name":"_since","valueInstant":"2024-02-30T00:00:00Z"}"#,
