@@ -5,7 +5,7 @@
 //! describes the top-level modules and their invariants.
 //!
 //! The top-level modules are layers. A module imports only modules of lower layers. From the lowest to the highest:
-//! `fhir`, `private`, `parallel` and `pdf`; `columns` and `published`; `terminology` and `plans`; `lake`, `fhirpath`
+//! `fhir`, `private`, `parallel`, `confined` and `pdf`; `columns` and `published`; `terminology` and `plans`; `lake`, `fhirpath`
 //! and `normalize`; `plan` and `ingest`; `search` and `views`; `sql`, `patient` and `consent`; `codec` and `sync`;
 //! `maintenance`, `backup` and `http`; `cli`. Two modules are outside the layers. `sandbox` has a synthetic population
 //! and its servers. Only `cli` and `bench` import it. `bench` measures servers. It imports modules up to `consent`, and
@@ -16,6 +16,7 @@ pub mod bench;
 pub mod cli;
 pub mod codec;
 pub mod columns;
+pub mod confined;
 pub mod consent;
 pub mod fhir;
 pub mod fhirpath;
