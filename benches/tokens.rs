@@ -19,6 +19,7 @@ use tabularium::consent::{
 use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::http::{Limits, Options, Pages, Service, serve};
 use tabularium::lake::{Lake, Mode};
+use tabularium::patient::pdf::Reader;
 use tabularium::sync::client::{self, Guard, HttpLimits};
 use tokio::net::TcpListener;
 
@@ -254,6 +255,7 @@ fn served(sample: &Sample) -> Served {
         console: false,
         sources: client::Client::new(Guard::Public, HttpLimits::default()).unwrap(),
         pages: Pages::default(),
+        reader: Reader::default(),
     })
     .unwrap();
     runtime.spawn(serve(listener, service, std::future::pending()));

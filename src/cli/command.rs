@@ -12,7 +12,7 @@ use super::help;
 use super::lake::lake_key::LakeKey;
 use super::lake::seal;
 use super::lake::{backup, check, compact, erase, generate, import, info, restore};
-use super::program::{completions, man};
+use super::program::{completions, man, read_attachments};
 use super::query::sql;
 use super::query::{everything, fhirpath, pdf, run as run_view, run_plan, search, show, summary, validate_view};
 use super::service::bench;
@@ -115,6 +115,9 @@ fn with_sources(command: clap::Command) -> clap::Command {
 /// Parses the arguments of the process, runs the command and returns the exit code. After a parse error or a request
 /// for help, clap ends the process.
 pub fn run() -> ExitCode {
+    if let Some(code) = read_attachments::run_if_asked() {
+        return code;
+    }
     let program = program();
     let line = match apply::completed(&program, std::env::args_os().collect()) {
         Ok(line) => line,

@@ -17,6 +17,7 @@ use super::throttle::Throttle;
 use crate::consent::{Store, Tokens};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::lake::Lake;
+use crate::patient::pdf::Reader;
 use crate::search::Engine;
 use crate::sync::client::Client;
 use crate::sync::intent;
@@ -50,6 +51,8 @@ pub struct Options {
     pub sources: Client,
     /// The design and the texts of the patient's pages.
     pub pages: Pages,
+    /// The program that reads attachments in processes of their own.
+    pub reader: Reader,
 }
 
 /// A running service.
@@ -71,6 +74,7 @@ pub struct Service {
     pub(super) slow: SlowRequests,
     pub(super) sources: Client,
     pub(super) pages: Pages,
+    pub(super) reader: Reader,
     pub(super) admission: Arc<Admission>,
     pub(super) throttle: Throttle,
     pub(super) workers: Workers,
@@ -107,6 +111,7 @@ impl Service {
             console,
             sources,
             pages,
+            reader,
         } = options;
         let service = Service {
             workers: Workers::start()?,
@@ -132,6 +137,7 @@ impl Service {
             slow: SlowRequests::default(),
             sources,
             pages,
+            reader,
             lake,
         };
         service.hide_what_is_erased().map_err(std::io::Error::other)?;

@@ -14,6 +14,9 @@ pub enum PdfError {
     /// The caller stopped the work.
     #[error("the document is not wanted any more")]
     Stopped,
+    /// The process that reads attachments cannot be started or confined.
+    #[error("the process that reads attachments cannot be started: {0}")]
+    Apart(#[source] io::Error),
     /// The output cannot be written.
     #[error("the document cannot be kept: {0}")]
     Output(#[source] io::Error),

@@ -15,7 +15,7 @@ pub(super) fn attachment(name: &str, content_type: Option<&str>, bytes: &[u8]) -
     }
 }
 
-pub(super) fn content_type(name: &str) -> &'static str {
+pub(crate) fn content_type(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap() {
         "rtf" => "application/rtf",
         "html" => "text/html",
@@ -27,7 +27,7 @@ pub(super) fn content_type(name: &str) -> &'static str {
 }
 
 /// The real attachments and C-CDA documents, by name.
-pub(super) fn real_files() -> Vec<(String, Vec<u8>)> {
+pub(crate) fn real_files() -> Vec<(String, Vec<u8>)> {
     let data = shared().join("data");
     let mut files = Vec::new();
     for folder in ["attachments", "ccda"] {

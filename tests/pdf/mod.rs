@@ -1,5 +1,6 @@
 //! Documents as PDF: the file has all content, in order, on tagged pages.
 
+mod apart;
 mod attachments;
 mod bounds;
 mod content;

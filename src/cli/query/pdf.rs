@@ -9,7 +9,7 @@ use super::record::{Opened, RecordArgs, failure};
 use crate::http::source_of_patient;
 use crate::lake::Scope;
 use crate::patient::Record;
-use crate::patient::pdf::{Export, Held, Part, Source, archive, document, gather};
+use crate::patient::pdf::{Export, Form, Held, Part, Reader, Source, gather, made};
 
 /// Write a patient's records as a PDF document
 ///
@@ -49,10 +49,10 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         documents: &held,
     }];
     let moment = DateTime::from_timestamp_micros(opened.now).unwrap_or_default();
-    let draw = if arguments.zip { archive } else { document };
-    let mut file = Cursor::new(Vec::new());
+    let form = if arguments.zip { Form::Archive } else { Form::Document };
     let export = Export::new(moment, "Tabularium").with_base(&base);
-    let export = draw(export, &parts, &mut file).map_err(Failure::other)?;
+    let (file, export) = made(&Reader::default(), export, &parts, form, || Cursor::new(Vec::new()));
+    let export = export.map_err(Failure::other)?;
     if !export.failed.is_empty() {
         super::super::terminal::failure::warn("some documents could not be shown; the last page names them");
     }

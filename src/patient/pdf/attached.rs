@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use memchr::memmem;
+use serde::{Deserialize, Serialize};
 
 use super::typed;
 use crate::columns::json::{Tape, Value};
@@ -32,7 +33,7 @@ pub struct Attached {
 }
 
 /// Why the bytes at an address are not available.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum FetchError {
     /// The service does not hold the document and did not ask its source for it.
     #[error("the document is not held here; it is at its source")]
@@ -125,7 +126,7 @@ pub(super) struct Named<'t> {
     /// The title to show: the element's own, or a substitute from the record.
     pub(super) title: String,
     content_type: Option<String>,
-    url: Option<String>,
+    pub(super) url: Option<String>,
     data: Option<Value<'t>>,
 }
 
@@ -168,6 +169,11 @@ impl<'t> Named<'t> {
     /// Returns the base64 text in the record. `None` if it is missing or blank.
     fn inline(&self) -> Option<Cow<'t, str>> {
         self.data?.as_str().filter(|data| !data.trim().is_empty())
+    }
+
+    /// Returns a lower bound of the number of bytes inside of the record.
+    pub(super) fn inline_length(&self) -> u64 {
+        self.inline().map_or(0, |data| decoded_length(&data))
     }
 
     /// Gets the bytes from the `data` of the record. If there is no `data`, or if it is not base64, gets them from the

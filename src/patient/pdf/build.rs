@@ -8,6 +8,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::attached::{self, Documents, Got};
+use super::gate::Gate;
 use super::resource::{Index, Resource};
 use super::source::{Source, SourceKind};
 use super::structured::structured;
@@ -24,6 +25,15 @@ pub struct Part<'a> {
     pub record: Option<&'a Record>,
     /// The provider of the documents that the records name.
     pub documents: &'a dyn Documents,
+}
+
+/// The form of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One PDF document with all sources, in their order.
+    Document,
+    /// A ZIP archive with one PDF document for each source.
+    Archive,
 }
 
 /// The settings of an export, which all its files share, and its result.
@@ -43,12 +53,16 @@ pub struct Export {
     room: u64,
     /// Records and documents that could not be shown, one line each.
     lost: Vec<String>,
+    /// The numbers of the parts that could not be shown in full.
+    failed_parts: Vec<usize>,
+    /// The number of attachments so far.
+    attachments: usize,
     stop: Stop,
 }
 
 /// The maximum number of bytes of documents in one export. The documents stay in memory until the export is written, as
 /// original bytes and as pages.
-const MAX_ATTACHED: u64 = 256 << 20;
+pub(super) const MAX_ATTACHED: u64 = 256 << 20;
 
 impl Export {
     /// Creates an empty export.
@@ -61,6 +75,8 @@ impl Export {
             base: String::new(),
             room: MAX_ATTACHED,
             lost: Vec::new(),
+            failed_parts: Vec::new(),
+            attachments: 0,
             stop: Stop::default(),
         }
     }
@@ -78,7 +94,25 @@ impl Export {
         self
     }
 
-    fn begin(&self, parts: &[Part<'_>]) -> Result<Document, PdfError> {
+    pub(super) fn base(&self) -> &str {
+        &self.base
+    }
+
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Returns the numbers of the parts that could not be shown in full, in order.
+    pub(super) fn failed_parts(&self) -> &[usize] {
+        &self.failed_parts
+    }
+
+    fn failed(&mut self, number: usize, part: &Part<'_>) {
+        self.failed.push(part.source.label.clone());
+        self.failed_parts.push(number);
+    }
+
+    pub(super) fn begin(&self, parts: &[Part<'_>]) -> Result<Document, PdfError> {
         let person = parts
             .iter()
             .find_map(|part| part.record.and_then(person))
@@ -120,12 +154,12 @@ impl Export {
         Ok(document)
     }
 
-    fn part(&mut self, document: &mut Document, part: &Part<'_>) {
+    fn part(&mut self, document: &mut Document, number: usize, part: &Part<'_>, gate: &dyn Gate) {
         document.page_break();
         document.heading(1, &part.source.label);
         let Some(record) = part.record else {
             document.note("The records of this source could not be had, and are missing here.");
-            self.failed.push(part.source.label.clone());
+            self.failed(number, part);
             self.lost.push(format!("{}: all records", part.source.label));
             return;
         };
@@ -147,19 +181,19 @@ impl Export {
         let is_facility = part.source.kind == SourceKind::Facility;
         let before = self.lost.len();
         if is_facility {
-            self.documents(document, part, &resources);
+            self.documents(document, part, &resources, gate);
         }
         structured(document, &resources);
         if !is_facility {
-            self.documents(document, part, &resources);
+            self.documents(document, part, &resources, gate);
         }
         if self.lost.len() > before {
-            self.failed.push(part.source.label.clone());
+            self.failed(number, part);
         }
     }
 
     /// Adds the documents that the resources name.
-    fn documents(&mut self, document: &mut Document, part: &Part<'_>, resources: &[Resource<'_>]) {
+    fn documents(&mut self, document: &mut Document, part: &Part<'_>, resources: &[Resource<'_>], gate: &dyn Gate) {
         let named: Vec<_> = resources
             .iter()
             .flat_map(|resource| attached::of(resource.type_id, resource.json))
@@ -173,10 +207,20 @@ impl Export {
                 return;
             }
             document.heading(3, &one.title);
+            let number = self.attachments;
+            self.attachments += 1;
             match one.get(part.documents, self.room) {
                 Got::Here(attachment) => {
                     self.room = self.room.saturating_sub(attachment.bytes.len() as u64);
-                    if let Some(reason) = document.attachment(attachment).loss() {
+                    let outcome = match gate.begin(number) {
+                        Ok(()) => {
+                            let outcome = document.attachment(attachment);
+                            gate.end(number);
+                            outcome
+                        }
+                        Err(unread) => document.unread(attachment, &unread.reason, unread.is_kept),
+                    };
+                    if let Some(reason) = outcome.loss() {
                         self.lost
                             .push(format!("{}: {} ({reason})", part.source.label, one.title));
                     }
@@ -193,6 +237,33 @@ impl Export {
         }
     }
 
+    /// Writes a ZIP archive with one PDF document for each source.
+    fn archive<W: Write + Seek>(&mut self, parts: &[Part<'_>], gate: &dyn Gate, out: &mut W) -> Result<(), PdfError> {
+        const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
+        let mut zip = ZipWriter::new(out);
+        // Do not compress the PDF files again.
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        let mut taken = BTreeSet::new();
+        for (number, part) in parts.iter().enumerate() {
+            let mut document = self.begin(std::slice::from_ref(part))?;
+            self.part(&mut document, number, part, gate);
+            let name = file_name(part.source, &mut taken);
+            zip.start_file(name, options).map_err(|_| FAILED)?;
+            self.finish(document, gate, &mut zip)?;
+        }
+        zip.finish().map_err(|_| FAILED)?;
+        Ok(())
+    }
+
+    /// Adds what is missing, and writes the document.
+    fn finish(&mut self, mut document: Document, gate: &dyn Gate, out: &mut dyn Write) -> Result<(), PdfError> {
+        self.losses(&mut document);
+        gate.finishing();
+        document.finish_to(out)?;
+        gate.finished();
+        Ok(())
+    }
+
     /// Adds a page with the missing records and documents, if there are any.
     fn losses(&mut self, document: &mut Document) {
         if !self.lost.is_empty() {
@@ -203,33 +274,34 @@ impl Export {
     }
 }
 
-/// Writes one PDF document with all sources, in their order.
-pub fn document<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
-    let mut document = export.begin(parts)?;
-    for part in parts {
-        export.part(&mut document, part);
-    }
-    export.losses(&mut document);
-    document.finish_to(out)?;
-    Ok(export)
+/// Writes one PDF document with all sources, in their order. Reads attachments in this process: see [`super::made`].
+pub fn document<W: Write + Seek>(export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
+    draw(export, parts, Form::Document, &(), out)
 }
 
-/// Writes a ZIP archive with one PDF document for each source.
-pub fn archive<W: Write + Seek>(mut export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
-    const FAILED: PdfError = PdfError::Writer("the archive cannot be written");
-    let mut zip = ZipWriter::new(out);
-    // Do not compress the PDF files again.
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
-    let mut taken = BTreeSet::new();
-    for part in parts {
-        let mut document = export.begin(std::slice::from_ref(part))?;
-        export.part(&mut document, part);
-        export.losses(&mut document);
-        let name = file_name(part.source, &mut taken);
-        zip.start_file(name, options).map_err(|_| FAILED)?;
-        document.finish_to(&mut zip)?;
+/// Writes a ZIP archive with one PDF document for each source. Reads attachments in this process: see [`super::made`].
+pub fn archive<W: Write + Seek>(export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
+    draw(export, parts, Form::Archive, &(), out)
+}
+
+/// Writes the export in this form.
+pub(super) fn draw<W: Write + Seek>(
+    mut export: Export,
+    parts: &[Part<'_>],
+    form: Form,
+    gate: &dyn Gate,
+    out: &mut W,
+) -> Result<Export, PdfError> {
+    match form {
+        Form::Document => {
+            let mut document = export.begin(parts)?;
+            for (number, part) in parts.iter().enumerate() {
+                export.part(&mut document, number, part, gate);
+            }
+            export.finish(document, gate, out)?;
+        }
+        Form::Archive => export.archive(parts, gate, out)?,
     }
-    zip.finish().map_err(|_| FAILED)?;
     Ok(export)
 }
 

@@ -5,9 +5,11 @@
 //! [`crate::pdf`] decides the layout. Every resource is shown: one that belongs to no section is among the other
 //! records, element by element.
 
+pub mod apart;
 mod attached;
 mod build;
 mod cells;
+mod gate;
 mod gather;
 mod held;
 mod narrative;
@@ -19,8 +21,9 @@ mod structured;
 mod summary;
 mod typed;
 
+pub use apart::{Reader, made};
 pub use attached::{Attached, Documents, FetchError, addresses};
-pub use build::{Export, Part, archive, document};
+pub use build::{Export, Form, Part, archive, document};
 pub use gather::gather;
 pub use held::{Held, binary_id};
 pub use source::{Source, SourceKind, endpoint_of};

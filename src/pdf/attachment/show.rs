@@ -104,6 +104,14 @@ impl Document {
         }
     }
 
+    /// Adds a note in place of an attachment that must not be read. If `is_kept`, its bytes are embedded in the file.
+    pub fn unread(&mut self, mut attachment: Attachment, reason: &str, is_kept: bool) -> Outcome {
+        if !is_kept {
+            attachment.bytes.clear();
+        }
+        self.unreadable(attachment, reason)
+    }
+
     fn attached(&mut self, attachment: Attachment, may_wrap: bool) -> Outcome {
         if self.is_stopped() {
             return Outcome::Placeholder;

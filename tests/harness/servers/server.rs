@@ -10,6 +10,7 @@ use tabularium::fhir::search_parameter::SearchParameters;
 use tabularium::http::{Limits, Options, Pages, ServeError, Service, serve};
 use tabularium::ingest::{self, Session};
 use tabularium::lake::{Lake, Mode};
+use tabularium::patient::pdf::Reader;
 use tabularium::sync::client::{Client, Guard, HttpLimits};
 use tabularium::terminology::Terminology;
 use tokio::net::TcpListener;
@@ -61,6 +62,14 @@ impl Answer {
         assert_eq!(outcome["resourceType"], "OperationOutcome");
         assert_eq!(outcome["issue"].as_array().unwrap().len(), 1);
         outcome["issue"][0]["code"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The program that reads attachments. A service of the program reads them with itself; this process is the tests.
+fn reader() -> Reader {
+    Reader {
+        program: env!("CARGO_BIN_EXE_tabularium").into(),
+        ..Reader::default()
     }
 }
 
@@ -196,8 +205,8 @@ impl Server {
         clock: Clock,
         base_url: Option<&str>,
     ) -> Server {
-        let pages = Pages::default();
-        Server::with_pages(folder, lake, limits, (terminology, explain), clock, base_url, pages)
+        let made_of = (Pages::default(), reader());
+        Server::made_of(folder, lake, limits, (terminology, explain), clock, base_url, made_of)
     }
 
     /// A server over an empty lake with these pages.
@@ -207,17 +216,25 @@ impl Server {
             interim,
             ..Limits::default()
         };
-        Server::with_pages(folder, lake, limits, (Arc::default(), false), clock, None, pages)
+        let known = (Arc::default(), false);
+        Server::made_of(folder, lake, limits, known, clock, None, (pages, reader()))
     }
 
-    fn with_pages(
+    /// A server over these imported resources that reads attachments with this program.
+    pub(crate) fn reading(resources: &[serde_json::Value], reader: Reader) -> Server {
+        let (folder, lake) = stored(resources);
+        let (known, made_of) = ((Arc::default(), false), (Pages::default(), reader));
+        Server::made_of(folder, lake, Limits::default(), known, Clock::at(START), None, made_of)
+    }
+
+    fn made_of(
         folder: tempfile::TempDir,
         lake: Lake,
         limits: Limits,
         (terminology, explain): (Arc<Terminology>, bool),
         clock: Clock,
         base_url: Option<&str>,
-        pages: Pages,
+        (pages, reader): (Pages, Reader),
     ) -> Server {
         log_errors();
         let store = Arc::new(Store::open(folder.path(), clock).unwrap());
@@ -241,6 +258,7 @@ impl Server {
             console: true,
             sources: Client::new(Guard::Private, HttpLimits::default()).unwrap(),
             pages,
+            reader,
         })
         .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

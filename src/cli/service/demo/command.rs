@@ -23,6 +23,7 @@ use crate::http::{Limits, Options};
 use crate::ingest::{self, LOCAL_APPLICATION};
 use crate::lake::{Lake, Mode, Scope};
 use crate::maintenance::Before;
+use crate::patient::pdf::Reader;
 use crate::sandbox::{Population, write_ndjson};
 use crate::search::raw;
 use crate::search::{Engine, Handling, Request};
@@ -129,6 +130,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             // `true` allows private addresses, because the sandbox's organizations are on this machine.
             sources: sources(true)?,
             pages,
+            reader: Reader::default(),
         },
         Settings {
             knowledge: newest(terminology, plans::open(&data)?),

@@ -21,6 +21,7 @@ use crate::http::{Limits, Options, Service};
 use crate::lake::{Lake, LakeError, LakeOptions, Mode};
 use crate::maintenance::{Before, Upkeep};
 use crate::normalize::{Knowledge, NewestKnowledge};
+use crate::patient::pdf::Reader;
 use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
 use crate::sync::{Settings, SyncLimits, Worker};
@@ -129,6 +130,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
             console: args.console,
             sources: sources(args.allow_private_sources)?.with_signed_documents(signed.iter().map(String::as_str)),
             pages,
+            reader: Reader::default(),
         },
         Settings {
             jobs: args.syncs.into(),

@@ -1,7 +1,6 @@
 //! `GET /fhir/Patient/[id]/$pdf`: returns a patient's records as a PDF, or as a ZIP archive with a PDF for each
 //! source.
 
-use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -28,7 +27,7 @@ use crate::http::server::turns::Turn;
 use crate::http::service::Service;
 use crate::http::spool::{Full, Spool};
 use crate::lake::Scope;
-use crate::patient::pdf::{self, Export, Held, Part, PdfError, Source};
+use crate::patient::pdf::{self, Export, Form, Held, Part, Source};
 use crate::patient::{PatientError, Record};
 use crate::search::raw::RawParameter;
 use crate::search::{Handling, shortened};
@@ -186,7 +185,7 @@ async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: 
     let export = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium")
         .with_base(&service.fhir_base)
         .until(stop);
-    let mut file = service.spool();
+    let form = if is_archive { Form::Archive } else { Form::Document };
     let drawing = service.blocking(move |service| {
         let here: Vec<Here<'_>> = read.iter().map(|read| read.here(service)).collect();
         let parts = read.iter().zip(&here).map(|(read, here)| Part {
@@ -194,7 +193,9 @@ async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: 
             record: read.record.as_ref(),
             documents: here,
         });
-        match written(export, &parts.collect::<Vec<Part<'_>>>(), is_archive, &mut file) {
+        let parts: Vec<Part<'_>> = parts.collect();
+        let (file, export) = pdf::made(&service.reader, export, &parts, form, || service.spool());
+        match export {
             Ok(export) => Ok(Drawn {
                 export,
                 file,
@@ -208,17 +209,6 @@ async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: 
         }
     });
     drawing.await?
-}
-
-fn written(export: Export, parts: &[Part<'_>], is_archive: bool, file: &mut Spool) -> Result<Export, PdfError> {
-    let mut out = BufWriter::new(file);
-    let export = if is_archive {
-        pdf::archive(export, parts, &mut out)?
-    } else {
-        pdf::document(export, parts, &mut out)?
-    };
-    out.flush().map_err(PdfError::Output)?;
-    Ok(export)
 }
 
 /// Reads the records of each source. Also returns the first named Patient's id.

@@ -1,0 +1,59 @@
+//! What the process that reads attachments has: one connection, no environment, no other system calls.
+
+use std::sync::Mutex;
+
+use serde_json::json;
+use tabularium::patient::pdf::{Attached, Documents, FetchError, Form};
+
+use super::{Own, drawn, of};
+
+/// Looks at the process that asks for a document, while it waits.
+struct Looking(Own, Mutex<Vec<(u32, String, Vec<String>, String)>>);
+
+impl Documents for Looking {
+    fn get(&self, _: &str, _: u64) -> Result<Attached, FetchError> {
+        for id in self.0.processes() {
+            let read = |name: &str| std::fs::read_to_string(format!("/proc/{id}/{name}")).unwrap_or_default();
+            let open = std::fs::read_dir(format!("/proc/{id}/fd")).unwrap().flatten();
+            let open = open.map(|entry| std::fs::read_link(entry.path()).unwrap().display().to_string());
+            let mut seen = self.1.lock().unwrap();
+            seen.push((
+                id,
+                format!("{}{}", read("status"), read("limits")),
+                open.collect(),
+                read("environ"),
+            ));
+        }
+        Err(FetchError::NotHeld)
+    }
+}
+
+#[test]
+fn the_process_has_a_connection_and_nothing_else() {
+    let document =
+        json!({"resourceType": "DocumentReference", "id": "d", "content": [{"attachment": {"url": "Binary/b"}}]});
+    let looking = Looking(Own::new(), Mutex::default());
+    let (_, export) = drawn(&looking.0.reader, &of(vec![document]), &looking, Form::Document).unwrap();
+    assert_eq!(export.failed, Vec::<String>::new());
+    let seen = looking.1.into_inner().unwrap();
+    assert_eq!(seen.len(), 1);
+    for (id, status, open, environment) in seen {
+        assert!(status.contains("\nSeccomp:\t2\n"), "{status}");
+        assert!(status.contains("\nNoNewPrivs:\t1\n"), "{status}");
+        let limit = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+            line[name.len()..].split_whitespace().next().unwrap().to_owned()
+        };
+        assert_eq!(limit("Max core file size"), "0");
+        assert_eq!(limit("Max file size"), "0");
+        assert!(limit("Max cpu time").parse::<u64>().is_ok(), "{status}");
+        assert!(limit("Max address space").parse::<u64>().is_ok(), "{status}");
+        for file in &open {
+            assert!(file.starts_with("socket:") || file == "/dev/null", "{id}: {open:?}");
+        }
+        assert!(
+            !environment.contains("TABULARIUM") && !environment.contains("PATH"),
+            "{environment}"
+        );
+    }
+}
