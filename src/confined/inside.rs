@@ -2,23 +2,23 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use super::channel::Channel;
 
 /// The process's end of the connection.
 pub type Inside = Channel<File>;
 
-/// Confines this process and returns its connection to the starter. Call it before any other work: threads that were
-/// started before are confined, too, but files that are open stay open.
+/// Confines this process and returns its connection to the starter. Call it before any other work. Threads that were
+/// started before are confined, too, and files that are open cannot be used any more.
 pub fn enter() -> io::Result<Inside> {
     let connection = io::stdin().as_fd().try_clone_to_owned()?;
-    confine()?;
+    confine(connection.as_fd())?;
     Ok(Channel::new(File::from(connection)))
 }
 
 #[cfg(target_os = "linux")]
-fn confine() -> io::Result<()> {
+fn confine(connection: BorrowedFd<'_>) -> io::Result<()> {
     use rustix::process::{DumpableBehavior, Signal};
 
     // If memory runs out, the system should end this process before any other. It need not, so an error does not count.
@@ -30,11 +30,11 @@ fn confine() -> io::Result<()> {
     for (resource, limit) in [(rlimit::Resource::CORE, 0), (rlimit::Resource::FSIZE, 0)] {
         resource.set(limit, limit)?;
     }
-    super::filter::install()
+    super::filter::install(connection)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn confine() -> io::Result<()> {
+fn confine(_: BorrowedFd<'_>) -> io::Result<()> {
     /// What the starter limits on Linux, in seconds and bytes.
     const PROCESSOR_TIME: u64 = 60;
     const MEMORY: u64 = 2 << 30;

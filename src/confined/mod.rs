@@ -8,6 +8,7 @@
 //! Invariant: a [`Process`] ends when its value is dropped, and at the latest when the process that started it ends.
 
 mod channel;
+#[cfg(target_os = "linux")]
 mod filter;
 mod inside;
 mod process;

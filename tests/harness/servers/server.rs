@@ -205,8 +205,8 @@ impl Server {
         clock: Clock,
         base_url: Option<&str>,
     ) -> Server {
-        let made_of = (Pages::default(), reader());
-        Server::made_of(folder, lake, limits, (terminology, explain), clock, base_url, made_of)
+        let pages = Pages::default();
+        Server::with_pages(folder, lake, limits, (terminology, explain), clock, base_url, pages)
     }
 
     /// A server over an empty lake with these pages.
@@ -216,25 +216,17 @@ impl Server {
             interim,
             ..Limits::default()
         };
-        let known = (Arc::default(), false);
-        Server::made_of(folder, lake, limits, known, clock, None, (pages, reader()))
+        Server::with_pages(folder, lake, limits, (Arc::default(), false), clock, None, pages)
     }
 
-    /// A server over these imported resources that reads attachments with this program.
-    pub(crate) fn reading(resources: &[serde_json::Value], reader: Reader) -> Server {
-        let (folder, lake) = stored(resources);
-        let (known, made_of) = ((Arc::default(), false), (Pages::default(), reader));
-        Server::made_of(folder, lake, Limits::default(), known, Clock::at(START), None, made_of)
-    }
-
-    fn made_of(
+    fn with_pages(
         folder: tempfile::TempDir,
         lake: Lake,
         limits: Limits,
         (terminology, explain): (Arc<Terminology>, bool),
         clock: Clock,
         base_url: Option<&str>,
-        (pages, reader): (Pages, Reader),
+        pages: Pages,
     ) -> Server {
         log_errors();
         let store = Arc::new(Store::open(folder.path(), clock).unwrap());
@@ -258,7 +250,7 @@ impl Server {
             console: true,
             sources: Client::new(Guard::Private, HttpLimits::default()).unwrap(),
             pages,
-            reader,
+            reader: reader(),
         })
         .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -68,7 +68,8 @@ fn all_attachments_of_a_request_share_their_time() {
     };
     let reader = Reader { bounds, ..reader() };
     let mut files = vec![letter("first")];
-    files.extend((0..100).map(|_| ("Numbers", "application/pdf", numbers(15_000_000))));
+    let numbers = numbers(15_000_000);
+    files.extend((0..100).map(|_| ("Numbers", "application/pdf", numbers.clone())));
     let begun = Instant::now();
     let (file, export) = drawn(&reader, &record(&files), &(), Form::Document).unwrap();
     // Four seconds of attachments, and the start of some processes. The machine may have other work.

@@ -32,7 +32,7 @@ fn lying(folder: &Path, plan: &str) -> Reader {
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).unwrap();
     let bounds = Bounds {
-        wait: Duration::from_secs(10),
+        wait: Duration::from_secs(3),
         attachment_wait: Duration::from_secs(1),
         ..Bounds::default()
     };
@@ -108,7 +108,7 @@ impl Documents for One {
 fn whatever_a_process_says_the_request_ends() {
     let folder = tempfile::tempdir().unwrap();
     let mut chance = chance(413);
-    for _ in 0..rounds(12) {
+    for _ in 0..rounds(6) {
         let reader = lying(folder.path(), &chance.random_range(0..1_000_000_u64).to_string());
         let mut record = record(&[letter("one"), letter("two")]);
         let by_address =

@@ -1,6 +1,7 @@
 //! One process at work: gives it the task, answers its questions, and takes the file.
 
 use std::io::{self, Seek, SeekFrom, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -41,14 +42,8 @@ pub(super) fn run<W: Write + Seek>(
     out: &mut W,
 ) -> Result<Ended, PdfError> {
     let stop = export.stop().clone();
-    let watched = stop.clone();
-    let patience = Patience {
-        until: Instant::now() + request.bounds.wait,
-        is_over: std::sync::Arc::new(move || watched.is_asked()),
-    };
-    let process = Process::start(&reader.program, COMMAND, patience).map_err(PdfError::Apart)?;
     let mut attempt = Attempt {
-        process,
+        process: ready(reader, request, &stop)?,
         request,
         verdicts,
         stop,
@@ -62,11 +57,8 @@ pub(super) fn run<W: Write + Seek>(
         counted: Duration::ZERO,
         end_of_file: 0,
     };
-    attempt.begin()?;
-    let worked = match attempt.give(mode, export) {
-        Ok(()) => attempt.serve(out),
-        Err(trouble) => Err(trouble),
-    };
+    let begun = attempt.begin().and_then(|()| attempt.give(mode, export));
+    let worked = begun.and_then(|()| attempt.serve(out));
     let at = attempt.window.map(|window| window.number);
     attempt.count();
     match worked {
@@ -91,6 +83,30 @@ struct Finishing {
     /// The processor time for the pages of records.
     own: Duration,
     since: Instant,
+}
+
+/// Starts a process and waits until it is confined. Tries it several times, because the process may be killed before.
+fn ready(reader: &Reader, request: &Request<'_>, stop: &Stop) -> Result<Process, PdfError> {
+    const TRIES: usize = 3;
+    let mut error = io::Error::from(io::ErrorKind::Other);
+    for _ in 0..TRIES {
+        let watched = stop.clone();
+        let patience = Patience {
+            until: Instant::now() + request.bounds.wait,
+            is_over: Arc::new(move || watched.is_asked()),
+        };
+        let mut process = Process::start(&reader.program, COMMAND, patience).map_err(PdfError::Apart)?;
+        match process.receive(MAX_MESSAGE) {
+            Ok(frame) => match serde_json::from_slice(&frame.bytes) {
+                Ok(Said::Ready) => return Ok(process),
+                Ok(Said::Unconfined(why)) => return Err(PdfError::Apart(io::Error::other(why))),
+                _ => error = io::ErrorKind::InvalidData.into(),
+            },
+            Err(_) if stop.is_asked() => return Err(PdfError::Stopped),
+            Err(why) => error = why,
+        }
+    }
+    Err(PdfError::Apart(error))
 }
 
 /// An attachment that is being read.
@@ -124,20 +140,10 @@ struct Attempt<'r, 'a> {
 }
 
 impl Attempt<'_, '_> {
-    /// Waits until the process is confined, and sets its limits.
-    fn begin(&mut self) -> Result<(), PdfError> {
-        let failed = |error: io::Error| match self.stop.is_asked() {
-            true => PdfError::Stopped,
-            false => PdfError::Apart(error),
-        };
-        let frame = self.process.receive(MAX_MESSAGE).map_err(failed)?;
-        match serde_json::from_slice(&frame.bytes) {
-            Ok(Said::Ready) => {}
-            Ok(Said::Unconfined(error)) => return Err(PdfError::Apart(io::Error::other(error))),
-            _ => return Err(PdfError::Apart(io::ErrorKind::InvalidData.into())),
-        }
-        self.limit_memory().map_err(PdfError::Apart)?;
-        self.outside().map_err(PdfError::Apart)
+    /// Sets the limits of the process.
+    fn begin(&mut self) -> Result<(), Trouble> {
+        let limited = self.limit_memory().and_then(|()| self.outside());
+        limited.map_err(|error| self.early(&error))
     }
 
     /// Sends the task.
