@@ -1,4 +1,5 @@
-//! Frames over a stream: a tag of one byte, the length of the contents in eight bytes (little-endian), and the contents.
+//! Frames over a stream: a tag of one byte, the length of the contents in eight bytes (little-endian), and the
+//! contents.
 
 use std::io::{self, Read, Write};
 

@@ -116,7 +116,8 @@ impl Process {
         )
     }
 
-    /// Lets the process use `more` processor time from now on, rounded down to whole seconds, but at least a part of one.
+    /// Lets the process use `more` processor time from now on, rounded down to whole seconds, but at least a part of
+    /// one.
     pub fn limit_processor_time(&mut self, more: Duration) -> io::Result<()> {
         let seconds = (self.processor_time() + more).as_secs().max(1);
         self.processor_time = Duration::from_secs(seconds);

@@ -1,5 +1,5 @@
-//! The starter's end of the connection. It waits with patience, not for ever: the process at the other end may be stopped,
-//! starved, or a liar.
+//! The starter's end of the connection. It waits with patience, not for ever: the process at the other end may be
+//! stopped, starved, or a liar.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
-//! `tabularium read-attachments`: the process that reads attachments for `$pdf` and `tabularium pdf`. The program starts
-//! itself with this argument. It is no command for people, so it is not among the commands of the help.
+//! `tabularium read-attachments`: the process that reads attachments for `$pdf` and `tabularium pdf`. The program
+//! starts itself with this argument. It is no command for people, so it is not among the commands of the help.
 
 use std::process::ExitCode;
 

@@ -57,8 +57,8 @@ fn many_honest_attachments_are_all_read() {
     assert_in_order(&file, &expected.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-/// A hundred attachments that each end a process must not hold the request: what was not tried when the time is used up is
-/// a placeholder, too.
+/// A hundred attachments that each end a process must not hold the request: what was not tried when the time is used up
+/// is a placeholder, too.
 #[test]
 fn all_attachments_of_a_request_share_their_time() {
     let bounds = Bounds {

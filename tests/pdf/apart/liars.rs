@@ -1,5 +1,5 @@
-//! The process that reads attachments lies: an attachment has taken it over. The request still ends, with a whole file or
-//! with an error that says so.
+//! The process that reads attachments lies: an attachment has taken it over. The request still ends, with a whole file
+//! or with an error that says so.
 
 use std::fs::File;
 use std::io::{Cursor, Read, Write};
@@ -39,8 +39,8 @@ fn lying(folder: &Path, plan: &str) -> Reader {
     Reader { program, bounds }
 }
 
-/// Speaks for the real program and changes what it says. The variable `LIAR` is a seed: it decides which byte is changed, or
-/// whether the process says something else, says nothing, or ends.
+/// Speaks for the real program and changes what it says. The variable `LIAR` is a seed: it decides which byte is
+/// changed, or whether the process says something else, says nothing, or ends.
 #[test]
 #[ignore = "is started by other tests"]
 fn liar() {

@@ -247,8 +247,8 @@ impl Attempt<'_, '_> {
         }
     }
 
-    /// Counts the time of the attachment that was read, or of the file that was written. A trial does nothing else, so all
-    /// its time counts.
+    /// Counts the time of the attachment that was read, or of the file that was written. A trial does nothing else, so
+    /// all its time counts.
     fn count(&mut self) {
         let used = self.process.processor_time();
         if let Some(finishing) = self.finishing.take() {
@@ -274,8 +274,8 @@ impl Attempt<'_, '_> {
         self.process.limit_processor_time(self.request.bounds.records)
     }
 
-    /// Sets the limits for writing a file. Writing the pages of records takes less than `own`; the rest is for the pages
-    /// of attachments.
+    /// Sets the limits for writing a file. Writing the pages of records takes less than `own`; the rest is for the
+    /// pages of attachments.
     fn finishing(&mut self) -> io::Result<()> {
         const LEAST: Duration = Duration::from_secs(2);
         let used = self.process.processor_time();

@@ -10,8 +10,8 @@ use super::verdict::{Reason, Verdicts};
 use crate::patient::pdf::build::{self, Export, Form, Part};
 use crate::pdf::PdfError;
 
-/// Writes the file of these parts. `begin` makes the output. If the file must be made again, it is called again, and the
-/// first output is dropped. Also returns the last output if the file could not be made.
+/// Writes the file of these parts. `begin` makes the output. If the file must be made again, it is called again, and
+/// the first output is dropped. Also returns the last output if the file could not be made.
 ///
 /// The file is made here if the records have no attachments, and otherwise in a process of `reader`.
 pub fn made<W: Write + Seek>(

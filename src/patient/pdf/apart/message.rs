@@ -1,5 +1,5 @@
-//! What the two processes say to each other. Frames with the tag [`MESSAGE`] are JSON, those with [`BYTES`] are bytes: the texts
-//! of the records, a document, or a piece of the file.
+//! What the two processes say to each other. Frames with the tag [`MESSAGE`] are JSON, those with [`BYTES`] are bytes:
+//! the texts of the records, a document, or a piece of the file.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! Makes a file with attachments in a process of its own, because attachments may be made to harm their reader.
 //!
 //! The process gets the records and asks for the documents. It reads them, makes the whole file and sends it. This
-//! process never parses a byte of an attachment or of the file. If an attachment ends the process, it becomes a placeholder
-//! and the file is made again. Files without attachments are made here.
+//! process never parses a byte of an attachment or of the file. If an attachment ends the process, it becomes a
+//! placeholder and the file is made again. Files without attachments are made here.
 //!
 //! Invariant: a process serves one request. Invariant: whatever the process sends, the request ends, with a file or an
 //! error.

@@ -101,8 +101,8 @@ impl<'a> Request<'a> {
 
     /// The memory of a process, in bytes. `given` are the documents that it got: all bytes, and those of the largest.
     pub(super) fn memory(&self, given: u64, largest: u64) -> u64 {
-        // The pages of records take several times the bytes of the texts. The bytes of a document are in the file, in the
-        // document that was read, and in the process's buffers.
+        // The pages of records take several times the bytes of the texts. The bytes of a document are in the file, in
+        // the document that was read, and in the process's buffers.
         const OF_RECORDS: u64 = 12;
         const OF_FURTHER: u64 = 3;
         let texts = self.parts.iter().filter_map(|part| part.record);
