@@ -62,7 +62,7 @@ pub struct Store {
 /// is no store.
 pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
     let path = folder.join(FILE);
-    if !path.exists() {
+    if !is_there(&path)? {
         return Ok(false);
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -81,7 +81,7 @@ pub fn copy_store(folder: &Path, to: &Path) -> Result<bool, Error> {
 /// there is no file. Writes nothing into the store.
 pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
     let path = folder.join(FILE);
-    if !path.exists() {
+    if !is_there(&path)? {
         return Ok(Vec::new());
     }
     let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -121,6 +121,16 @@ pub fn check_store(folder: &Path) -> Result<Vec<String>, Error> {
         }
         read => read.map_err(|error| Error::from(error).at(&path)),
     }
+}
+
+/// Whether the store's file exists. Fails if it is a link, or no regular file.
+fn is_there(path: &Path) -> Result<bool, Error> {
+    let refused = private::refuse_foreign(path);
+    refused.map_err(|source| Error::Open {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(path.exists())
 }
 
 /// Values that are cached because every request needs them.
@@ -281,7 +291,10 @@ impl Store {
     /// be read. Neither creates nor changes a store.
     pub fn last_base_url(folder: &Path) -> Option<String> {
         let only_reading = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(folder.join(FILE), only_reading).ok()?;
+        let path = folder.join(FILE);
+        let connection = is_there(&path)
+            .ok()
+            .and_then(|_| Connection::open_with_flags(path, only_reading).ok())?;
         let sql = "SELECT value FROM setting WHERE name = ?1";
         connection.query_row(sql, [BASE_URL], |row| row.get(0)).ok()
     }
@@ -319,10 +332,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Opens the store's file and migrates it to the newest version. Creates the file if it is missing. Returns the
 /// connection and the sealer.
 pub(super) fn connected(folder: &Path, path: &Path) -> Result<(Connection, Sealer), Error> {
-    create_private(path).map_err(|source| Error::Open {
+    let open = |source| Error::Open {
         path: path.to_owned(),
         source,
-    })?;
+    };
+    create_private(path).map_err(open)?;
+    private::refuse_foreign(path).map_err(open)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "journal_mode", "wal")?;

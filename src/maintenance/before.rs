@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::lake::Lake;
+use crate::private::{Kind, OwnFolder};
 
 /// The beginnings of names that a data folder may contain before a lake is made in it: loaded tables, the service's
 /// store, and parts of a lake.
@@ -18,6 +19,9 @@ const OWN: [&str; 9] = [
     "service.",
     "terminology",
 ];
+
+/// The names that `create` may have made in a folder, besides [`OWN`].
+const MADE: [&str; 2] = ["lock", "spool"];
 
 /// The error for a folder that contains other things than a data folder does.
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +66,8 @@ impl Before {
         }
     }
 
-    /// Removes the new lake if nothing was stored in it. For this, removes every entry that the folder did not have
-    /// before the lake was made.
+    /// Removes the new lake if nothing was stored in it. For this, removes every entry of a data folder that the folder
+    /// did not have before the lake was made. Other entries stay: another program has made them meanwhile.
     pub fn restore(&self, data: &Path) {
         let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
         let before = match self {
@@ -72,14 +76,17 @@ impl Before {
             Before::Missing => &Vec::new(),
             Before::Without(names) => names,
         };
-        let entries = std::fs::read_dir(data).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| !before.contains(&entry.file_name())) {
-            let path = entry.path();
+        let folder = OwnFolder::open(data).and_then(|folder| Ok((folder.entries()?, folder)));
+        let Ok((entries, folder)) = folder else { return };
+        for (name, kind) in entries.into_iter().filter(|(name, _)| !before.contains(name)) {
+            let text = name.to_string_lossy();
+            if !OWN.iter().chain(&MADE).any(|known| text.starts_with(known)) {
+                continue;
+            }
             // If an entry cannot be removed, an empty lake may remain. It does no harm.
-            let _ = if path.is_dir() {
-                std::fs::remove_dir_all(&path)
-            } else {
-                std::fs::remove_file(&path)
+            let _ = match kind {
+                Kind::Folder => std::fs::remove_dir_all(data.join(&name)),
+                _ => folder.remove(&name),
             };
         }
         self.sweep(data);
@@ -91,7 +98,7 @@ impl Before {
         if matches!(self, Before::Lake) || data.join("catalog.sqlite").exists() {
             return;
         }
-        let _ = std::fs::remove_file(data.join("catalog.mark"));
+        let _ = OwnFolder::open(data).and_then(|folder| folder.remove("catalog.mark"));
         if matches!(self, Before::Missing) {
             let _ = std::fs::remove_dir(data);
         }

@@ -30,7 +30,7 @@ fn gather(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), T
             if depth > 0 && !is_hidden(&path) {
                 gather(&path, depth - 1, files)?;
             }
-        } else if is_resource_file(&path) {
+        } else if is_resource_file(&path) && path.is_file() {
             files.push(path);
         }
     }

@@ -44,7 +44,7 @@ fn a_process_that_writes_again_notices_what_was_done_between() {
     assert_eq!(patients(&opened), 3);
     rewrite();
     // A killed writer leaves its number in the lock file.
-    let orphan = lake.path().join("data/live/Patient/0.parquet");
+    let orphan = lake.path().join("data/live/Patient/0000000000000000.parquet");
     std::fs::write(&orphan, "half a file").unwrap();
     std::fs::write(lake.path().join("lock"), "12345\n").unwrap();
     rewrite();

@@ -260,7 +260,7 @@ fn an_older_mark_refuses_nothing() {
     made.import(lake.path(), "third");
     for content in [&older[..], b"", b"{", b"no mark"] {
         std::fs::write(&mark, content).unwrap();
-        let orphan = lake.path().join("data/live/Patient/0.parquet");
+        let orphan = lake.path().join("data/live/Patient/0000000000000000.parquet");
         std::fs::write(&orphan, "half a file").unwrap();
         let done = tabularium(lake.path(), &["import", &made.input("third")]);
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

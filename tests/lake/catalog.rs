@@ -122,10 +122,15 @@ fn files_of_an_interrupted_writer_are_moved_aside_by_the_next_and_removed_after_
     let it = fixture();
     it.commit(&[row(1)]);
     let kept = it.files_on_disk();
-    let orphan = it.lake.folder().data().join("live/Patient/0123.parquet");
+    let orphan = it.lake.folder().data().join("live/Patient/0123012301230123.parquet");
     std::fs::write(&orphan, "half a file").unwrap();
     std::fs::create_dir_all(it.lake.folder().data().join("test/Group")).unwrap();
-    std::fs::write(it.lake.folder().data().join("test/Group/x.tmp"), "").unwrap();
+    let second = it
+        .lake
+        .folder()
+        .data()
+        .join("test/Group/00112233445566778899aabbccddeeff.attachment");
+    std::fs::write(second, "").unwrap();
     drop(it.lake.writer().unwrap());
     assert_eq!(it.files_on_disk(), kept);
     let aside = || files_below(&it.lake.folder().data().join(".orphans"));

@@ -1,6 +1,7 @@
 //! Finds, parses and checks `tabularium.toml`.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::address;
 use crate::cli::terminal::failure::Failure;
 use crate::fhir::nearest::did_you_mean;
+use crate::private;
 
 /// The file's name.
 pub(super) const NAME: &str = "tabularium.toml";
@@ -80,11 +82,12 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
 /// Reads and checks a configuration file. The error has one sentence for each fault, with its line.
 pub(super) fn read(path: &Path, program: &Command) -> Result<ConfigFile, Failure> {
     let failed = |problem: &dyn std::fmt::Display| Failure::input(format!("{}: {problem}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| failed(&error))?.len();
-    if size > LONGEST {
+    let mut text = String::new();
+    let read = private::named(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+    let size = read.map_err(|error| failed(&error))?;
+    if size as u64 > LONGEST {
         return Err(failed(&format_args!("is larger than {} MiB", LONGEST >> 20)));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
     let mut reading = Reading {
         path,
         text: &text,

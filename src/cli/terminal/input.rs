@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::failure::Failure;
+use crate::private;
+
+/// The maximum number of bytes that are read of a small file.
+const SMALL: u64 = 1 << 20;
 
 /// Whether a path stands for standard input.
 pub(in crate::cli) fn is_standard(path: &Path) -> bool {
@@ -30,6 +34,15 @@ pub(in crate::cli) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     } else {
         Ok(Box::new(File::open(path)?))
     }
+}
+
+/// Reads a small file that the user has named, such as a logo. Refuses pipes and devices. Reads no more than 1 MiB, so
+/// that the caller can refuse a file that is too large.
+pub(in crate::cli) fn small_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = private::named(path).and_then(|file| file.take(SMALL).read_to_end(&mut bytes));
+    read.map_err(|error| Failure::input(format!("{}: {}", path.display(), reason(&error))))?;
+    Ok(bytes)
 }
 
 /// Replaces the path `-` by `/dev/stdin`. The caller can read `/dev/stdin` only one time.

@@ -220,8 +220,11 @@ impl Part {
         let name = path
             .file_name()
             .ok_or_else(|| Failure::input(format!("{} is no file name", path.display())))?;
-        let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
-        let file = File::create(&part).map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+        // Another file, or a link, may have any name that somebody can guess. So the part gets a random one.
+        let (number, _) = uuid::Uuid::new_v4().as_u64_pair();
+        let part = path.with_file_name(format!(".{}.{number:016x}.part", name.to_string_lossy()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&part);
+        let file = file.map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
         Ok(Part {
             named: named.to_owned(),
             path: path.to_owned(),

@@ -84,7 +84,8 @@ fn key_file(path: &Path) -> Result<String, Error> {
         path: path.to_owned(),
         source,
     };
-    if !path.exists() {
+    // A link counts as a file, and is refused below.
+    if std::fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         let mut bytes = [0u8; KEY_LEN];
         aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Key("the system gave no random numbers"))?;
         // Write the whole file under a unique name, and then make a hard link to it. So no reader sees a partial
@@ -108,7 +109,7 @@ fn key_file(path: &Path) -> Result<String, Error> {
         linked.and(removed).map_err(open)?;
     }
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(open)?;
+    let file = private::open(path).map_err(open)?;
     file.take(1_024).read_to_string(&mut text).map_err(open)?;
     Ok(text)
 }

@@ -6,7 +6,6 @@
 //! actions, the file and the store both have the entry. Readers merge both and return the entry once.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use super::super::error::Error;
 use super::audit::{Audit, AuditEntry, COLUMNS};
-use crate::private;
+use crate::private::{self, Below, OwnFolder};
 
 /// The age in seconds from which an entry can move to the archive.
 pub const ARCHIVED_AFTER: i64 = 90 * 86_400;
@@ -153,7 +152,7 @@ fn move_lines(transaction: &Transaction<'_>, folder: &Path, ids: &[i64]) -> Resu
 fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
     let path = file_of(folder, month);
     let appended = || {
-        private::folder(folder)?;
+        let own = OwnFolder::open(folder.parent().unwrap_or(folder))?.folder_or_new(FOLDER)?;
         let mut file = private::options().read(true).append(true).create(true).open(&path)?;
         if file.seek(SeekFrom::End(0))? > 0 {
             file.seek(SeekFrom::End(-1))?;
@@ -165,7 +164,7 @@ fn append(folder: &Path, month: &str, text: &[u8]) -> Result<(), Error> {
         }
         file.write_all(text)?;
         file.sync_all()?;
-        File::open(folder)?.sync_all()
+        own.sync()
     };
     appended().map_err(|source| Error::Archive {
         path: path.clone(),
@@ -181,7 +180,8 @@ fn entries(folder: &Path, month: &str, consent: Option<&str>) -> Result<Vec<Audi
         path: path.clone(),
         source,
     };
-    let file = match File::open(&path) {
+    let data = folder.parent().unwrap_or(folder);
+    let file = match Below::new(data, path.strip_prefix(data).unwrap_or(&path)).open() {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(unreadable(error)),

@@ -116,7 +116,7 @@ impl PieceWriter {
     /// Creates the file, or empties an existing one, and writes the format and the key's id.
     pub(super) fn create(path: &Path, key: &FileKey) -> io::Result<PieceWriter> {
         let cipher = Cipher::new(key)?;
-        let file = private::options().write(true).create(true).truncate(true).open(path)?;
+        let file = private::create(path)?;
         let mut out = BufWriter::with_capacity(BLOCK, file);
         out.write_all(MAGIC)?;
         out.write_all(key.id().bytes())?;

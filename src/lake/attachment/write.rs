@@ -101,7 +101,7 @@ impl AttachmentWriter {
 
     /// Creates a clear file, or empties an existing one, even if the lake is sealed.
     pub(super) fn create_clear(path: &Path) -> Result<AttachmentWriter, LakeError> {
-        let file = private::options().write(true).create(true).truncate(true).open(path);
+        let file = private::create(path);
         let file = BufWriter::new(file.map_err(LakeError::io("create", path))?);
         Ok(AttachmentWriter::of(path, Out::Clear(file), None))
     }
@@ -208,7 +208,7 @@ fn opened(from: &Path, to: &Path, key: &FileKey, bytes: u64) -> Result<Sums, Lak
 fn moved(from: &Path, to: &Path) -> Result<(), LakeError> {
     let moved = std::fs::rename(from, to).or_else(|_| {
         // The rename fails if the spool is on another disk than the lake. Then copy the file.
-        let mut new = private::options().write(true).create(true).truncate(true).open(to)?;
+        let mut new = private::create(to)?;
         std::io::copy(&mut File::open(from)?, &mut new)?;
         std::fs::remove_file(from)
     });

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::lake::error::LakeError;
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey;
+use crate::private;
 
 /// The time that a caller waits if the file is locked. A commit locks it only for milliseconds.
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
@@ -17,6 +18,7 @@ pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 /// files without a catalog.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
     let path = folder.catalog();
+    private::refuse_foreign(&path).map_err(LakeError::io("open", &path))?;
     if !folder.has_catalog() {
         if folder.path().is_file() {
             return Err(LakeError::NoFolder(folder.path().to_owned()));
@@ -68,6 +70,7 @@ pub(in crate::lake) fn cut_off(connection: &Connection, path: &Path) -> Result<O
 /// commit survives a crash of the process or the machine. `secure_delete` overwrites deleted values, so an erased value
 /// does not stay in free pages.
 pub(in crate::lake) fn open_writer(path: &Path) -> Result<Connection, LakeError> {
+    private::refuse_foreign(path).map_err(LakeError::io("open", path))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;

@@ -25,7 +25,6 @@ impl WriteLock {
             .read(true)
             .write(true)
             .create(true)
-            .truncate(false)
             .open(&path)
             .map_err(LakeError::io("open", &path))?;
         match file.try_lock() {

@@ -133,7 +133,7 @@ impl Mark {
     /// Reads the mark of a lake. Returns `None` if there is none or if it cannot be read. In both cases there is no
     /// mark with which the catalog can be compared.
     pub(in crate::lake) fn read(folder: &Folder) -> Option<Mark> {
-        let text = std::fs::read(folder.mark()).ok()?;
+        let text = private::read(&folder.mark()).ok()?;
         serde_json::from_slice(&text).ok()
     }
 
@@ -157,7 +157,7 @@ impl Mark {
             .any(|mark| !mark.unfinished_erasures.is_empty());
         let (path, new) = (folder.mark(), folder.new_mark());
         let write = || -> std::io::Result<()> {
-            let mut file = private::options().write(true).create(true).truncate(true).open(&new)?;
+            let mut file = private::create(&new)?;
             file.write_all(&serde_json::to_vec(self)?)?;
             if is_durable {
                 file.sync_all()?;

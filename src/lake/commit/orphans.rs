@@ -17,20 +17,26 @@ use super::super::owners::scope::Scope;
 use super::super::seal::Keys;
 use super::super::store::disk::remove;
 use super::super::store::folder::Folder;
-use super::super::store::survey::files_below;
-use crate::private;
+use super::super::store::survey::{files_below, has_our_ending, is_ours};
+use crate::private::{self, Kind, OwnFolder};
 
 /// How long an orphan is kept after it was moved, in microseconds.
 const KEPT: i64 = 24 * 3600 * 1_000_000;
+/// The name of the folder of orphans in `data/`.
+const NAME: &str = ".orphans";
 /// The format of the name of a folder in `data/.orphans/`: the time when its files were moved.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
-/// Moves orphans aside. A file that cannot be moved, for example because the disk is full, waits for the next writer.
+/// Moves orphans aside, except files whose names this program does not give. A file that cannot be moved, for example because the disk is full, waits for the next writer.
 pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64) {
+    if let Err(error) = OwnFolder::open(&folder.data()).and_then(|data| data.folder_or_new(NAME)) {
+        tracing::warn!(folder = %folder.orphans().display(), %error, "files that no snapshot has cannot be moved aside");
+        return;
+    }
     let time = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
     let aside = folder.orphans().join(time.format(TIME).to_string());
     let data = folder.data();
-    for path in orphans {
+    for path in orphans.iter().filter(|path| is_ours(path)) {
         let to = aside.join(path.strip_prefix(&data).unwrap_or(path));
         let moved = private::folder(to.parent().unwrap_or(&aside)).and_then(|()| std::fs::rename(path, &to));
         match moved {
@@ -46,25 +52,33 @@ pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64
 
 /// Removes files that were moved aside more than a day ago. Failures are only logged.
 pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
-    let Ok(entries) = std::fs::read_dir(folder.orphans()) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
+    // Neither `data` nor `.orphans` may be a link to a folder of somebody else.
+    let aside = OwnFolder::open(folder.path()).and_then(|lake| lake.folder("data")?.folder(NAME));
+    for (name, kind) in aside.and_then(|aside| aside.entries()).unwrap_or_default() {
         let moved = NaiveDateTime::parse_from_str(&name.to_string_lossy(), TIME);
         let is_old = moved.is_ok_and(|moved| now - moved.and_utc().timestamp_micros() > KEPT);
-        if is_old && let Err(error) = std::fs::remove_dir_all(entry.path()) {
-            tracing::warn!(folder = %entry.path().display(), %error, "files that were moved aside cannot be removed");
+        let path = folder.orphans().join(name);
+        if is_old
+            && kind == Kind::Folder
+            && let Err(error) = std::fs::remove_dir_all(&path)
+        {
+            tracing::warn!(folder = %path.display(), %error, "files that were moved aside cannot be removed");
         }
     }
 }
 
 /// Removes orphans that hold rows of these scopes, and unreadable orphans, which may hold such rows. `in_place` are
-/// orphans that are not moved aside yet. Returns the error texts: one for each file that could not be removed, and
-/// one if the moved files cannot be listed.
+/// orphans that are not moved aside yet. Of these, files whose names this program does not give stay. Returns a text
+/// for each file that stays, and one if the moved files cannot be listed.
 pub(in crate::lake) fn remove_with_rows_of(folder: &Folder, in_place: &[PathBuf], scopes: &[&Scope]) -> Vec<String> {
     let mut left = Vec::new();
-    let mut orphans = in_place.to_vec();
+    let (ours, others): (Vec<_>, Vec<_>) = in_place.iter().cloned().partition(|path| is_ours(path));
+    let others = others.into_iter().filter(|path| has_our_ending(path));
+    for path in others.filter(|path| may_hold(path, scopes, folder.keys())) {
+        let path = path.display();
+        left.push(format!("{path}, which is no file of this program: remove it"));
+    }
+    let mut orphans = ours;
     if let Err(error) = files_below(&folder.orphans(), &mut |path, _| orphans.push(path)) {
         left.push(error.to_string());
     }
@@ -106,7 +120,7 @@ fn may_name(path: &Path, scopes: &[&Scope], keys: &Keys) -> bool {
     if name.ends_with(".parquet") || is_attachment(path) {
         return may_hold(path, scopes, keys);
     }
-    let Ok(bytes) = std::fs::read(path) else { return true };
+    let Ok(bytes) = private::read(path) else { return true };
     let people = scopes.iter().filter_map(|scope| scope.patient.as_ref());
     let mut ids = people.flat_map(|person| person.patients.iter().chain(&person.authorizations));
     ids.any(|id| memchr::memmem::find(&bytes, id.as_bytes()).is_some())

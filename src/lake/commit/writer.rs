@@ -17,7 +17,7 @@ use super::super::owners::scope::Scope;
 use super::super::snapshot::Snapshot;
 use super::super::store::disk::{remove, sync_folder};
 use super::super::store::open::Lake;
-use super::super::store::survey::{Survey, survey};
+use super::super::store::survey::{Survey, is_ours, survey};
 use super::lock::WriteLock;
 use super::mark::Mark;
 use super::orphans;
@@ -323,7 +323,7 @@ pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<()
         )));
     }
     let mut found = survey(folder, named)?;
-    found.unnamed.retain(|path| !scheduled.contains(path));
+    found.unnamed.retain(|path| !scheduled.contains(path) && is_ours(path));
     if !found.unnamed.is_empty() {
         refuse_doubts(connection, &found)?;
         orphans::move_aside(folder, &found.unnamed, lake.clock().now());

@@ -9,7 +9,7 @@ use crate::lake::commit::writer::LakeWriter;
 use crate::lake::error::LakeError;
 use crate::lake::seal;
 use crate::lake::store::disk::remove as remove_file;
-use crate::lake::store::survey::{files_below, survey};
+use crate::lake::store::survey::{files_below, is_ours, survey};
 
 /// Removes orphans that are not of the lake's kind. From a sealed lake it removes unencrypted ones. From an open lake
 /// it removes sealed ones, because their keys are about to be destroyed. Returns a text for each orphan that could not
@@ -22,6 +22,7 @@ pub(super) fn remove(writer: &LakeWriter) -> Result<Vec<String>, LakeError> {
     let mut orphans = Vec::new();
     if found.is_whole() {
         orphans = found.unnamed;
+        orphans.retain(|path| is_ours(path));
     }
     let mut left = Vec::new();
     if let Err(error) = files_below(&folder.orphans(), &mut |path, _| orphans.push(path)) {

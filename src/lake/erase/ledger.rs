@@ -316,6 +316,7 @@ fn enter_at(
 /// Opens a ledger for writing and locks it. Waits for other writers.
 fn open(path: &Path) -> Result<File, LakeError> {
     let file = private::options()
+        .through_links()
         .read(true)
         .write(true)
         .open(path)

@@ -144,7 +144,7 @@ pub(crate) struct TextWriter {
 impl TextWriter {
     /// Creates the file, or empties an existing one, and writes the header.
     pub(crate) fn create(path: &Path, key: &ScratchKey) -> io::Result<TextWriter> {
-        let file = private::options().write(true).create(true).truncate(true).open(path)?;
+        let file = private::create(path)?;
         let (head, _) = uuid::Uuid::new_v4().as_u64_pair();
         let mut file = BufWriter::with_capacity(PIECE + AROUND, file);
         file.write_all(&head.to_le_bytes())?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::lake::scratch::{ScratchKey, TextFile, TextWriter};
-use crate::private;
+use crate::private::{self, Kind, OwnFolder};
 
 /// The name of the folder of all spools.
 const FOLDER: &str = "spool";
@@ -16,16 +16,17 @@ const FOLDER: &str = "spool";
 /// Removes what ended processes have left in a lake's spool. In an open lake, this includes unencrypted attachments.
 /// Does nothing while a process holds the spool, because that process removes its own files.
 pub fn empty_spool(lake: &Path) -> io::Result<()> {
-    if lake.join(FOLDER).is_dir() {
-        Spools::take(lake)?;
+    match OwnFolder::open(lake)?.kind(FOLDER)? {
+        None => Ok(()),
+        Some(_) => Spools::take(lake).map(drop),
     }
-    Ok(())
 }
 
 /// The folder of all spools. One process at a time holds its lock.
 #[derive(Debug)]
 pub(in crate::sync) struct Spools {
     folder: PathBuf,
+    own: OwnFolder,
     _lock: File,
 }
 
@@ -33,33 +34,32 @@ impl Spools {
     /// Locks the folder and removes all spools in it. Returns `None` if another process holds it.
     pub(in crate::sync) fn take(lake: &Path) -> io::Result<Option<Spools>> {
         let folder = lake.join(FOLDER);
-        private::folder(&folder)?;
-        let lock = private::options()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(folder.join("lock"))?;
+        let own = OwnFolder::open(lake)?.folder_or_new(FOLDER)?;
+        let lock = private::options().write(true).create(true).open(folder.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        for entry in std::fs::read_dir(&folder)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                std::fs::remove_dir_all(entry.path())?;
+        for (name, kind) in own.entries()? {
+            if kind == Kind::Folder {
+                std::fs::remove_dir_all(folder.join(name))?;
             }
         }
-        Ok(Some(Spools { folder, _lock: lock }))
+        Ok(Some(Spools {
+            folder,
+            own,
+            _lock: lock,
+        }))
     }
 
     /// Creates an empty spool for a job.
     pub(super) fn open(&self, job: &str) -> io::Result<Spool> {
         let folder = self.folder.join(job);
-        if folder.exists() {
+        if self.own.kind(job)? == Some(Kind::Folder) {
             std::fs::remove_dir_all(&folder)?;
         }
-        private::folder(&folder)?;
+        self.own.folder_or_new(job)?;
         Ok(Spool {
             folder,
             key: ScratchKey::random()?,

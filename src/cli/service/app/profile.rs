@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::service::data_store::{open, refused};
 use crate::cli::terminal::columns::plain;
 use crate::cli::terminal::failure::Failure;
-use crate::cli::terminal::input::reason;
+use crate::cli::terminal::input::small_file;
 use crate::consent::{Actor, ApplicationChange, Logo, Store};
 
 /// What patients are shown of it.
@@ -55,8 +55,7 @@ impl ProfileArgs {
     /// application, so that a bad file leaves the application unchanged.
     pub(super) fn logo(&self) -> Result<Option<Logo>, Failure> {
         let Some(path) = &self.logo else { return Ok(None) };
-        let bytes =
-            std::fs::read(path).map_err(|error| Failure::input(format!("{}: {}", path.display(), reason(&error))))?;
+        let bytes = small_file(path)?;
         Logo::new(bytes).map(Some).map_err(refused)
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::cli::service::data_store::{open, refused};
 use crate::cli::terminal::columns::plain;
 use crate::cli::terminal::failure::Failure;
-use crate::cli::terminal::input::reason;
+use crate::cli::terminal::input::small_file;
 use crate::consent::{Actor, Logo, OrganizationChange};
 
 /// Set what patients see of an organization: its place, its logo and its rank
@@ -46,8 +46,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
     let logo = match &arguments.logo {
         Some(path) => {
-            let bytes = std::fs::read(path)
-                .map_err(|error| Failure::input(format!("{}: {}", path.display(), reason(&error))))?;
+            let bytes = small_file(path)?;
             Some(Logo::new(bytes).map_err(refused)?)
         }
         None => None,

@@ -1,5 +1,6 @@
 //! Reads and checks `branding.toml`.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -7,8 +8,11 @@ use url::Url;
 
 use super::color::{Color, Palette, READABLE};
 use crate::consent::{self, Logo};
+use crate::private;
 
 const FILE: &str = "branding.toml";
+/// The maximum number of bytes that are read of a logo. A logo of this size is refused as too large.
+const MAX_LOGO: u64 = 1 << 20;
 
 /// Why the operator's brand cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +96,7 @@ impl Branding {
     /// and uses a darker or lighter one.
     pub fn from_folder(folder: &Path) -> Result<Branding, BrandingError> {
         let path = folder.join(FILE);
-        let text = std::fs::read_to_string(&path).map_err(|source| BrandingError::Unreadable {
+        let text = private::read_to_string(&path).map_err(|source| BrandingError::Unreadable {
             path: path.clone(),
             source,
         })?;
@@ -152,8 +156,10 @@ fn is_link(text: &str, mail: bool) -> bool {
 
 fn read_logo(path: &Path) -> Result<Logo, BrandingError> {
     let path = path.to_owned();
-    match std::fs::read(&path) {
-        Ok(bytes) => Logo::new(bytes).map_err(|source| BrandingError::Logo { path, source }),
+    let mut bytes = Vec::new();
+    let read = private::open(&path).and_then(|file| file.take(MAX_LOGO).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Logo::new(bytes).map_err(|source| BrandingError::Logo { path, source }),
         Err(source) => Err(BrandingError::Unreadable { path, source }),
     }
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::bundle::Bundle;
 use super::file::{self, LanguageError};
 use super::texts::Texts;
+use crate::private;
 
 /// The built-in languages: English, then Spanish.
 static BUILTIN: LazyLock<[&'static Texts; 2]> = LazyLock::new(|| {
@@ -52,7 +53,7 @@ impl Languages {
         paths.sort();
         let mut all = BUILTIN.to_vec();
         for path in paths {
-            let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
+            let text = private::read_to_string(&path).map_err(unreadable(&path))?;
             let texts = loaded(&path, text, Some(BUILTIN[0]))?;
             // Pages hold references to their texts for as long as the program runs. A server loads them only once, so
             // leaking them is harmless.

@@ -11,6 +11,7 @@ use super::super::sealing::keys::expire_keys;
 use super::super::stamp;
 use crate::lake::error::LakeError;
 use crate::lake::store::folder::Folder;
+use crate::lake::store::survey::has_our_ending;
 
 /// The result of an expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,11 +104,11 @@ pub(in crate::lake) fn scheduled(connection: &Connection, folder: &Folder) -> Re
             let (path, relative) = row?;
             let path = PathBuf::from(path);
             let inside = relative && path.components().all(|part| matches!(part, Component::Normal(_)));
-            if inside {
+            if inside && has_our_ending(&path) {
                 Ok(folder.data().join(path))
             } else {
                 Err(LakeError::Damaged(
-                    "it has given up a file that is not in data/".to_owned(),
+                    "it has given up a file that is no data file in data/".to_owned(),
                 ))
             }
         })

@@ -1,9 +1,9 @@
 //! Copies a keys database into another folder, and removes a keys database.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, backup, params};
+use rusqlite::{Connection, OpenFlags, backup, params};
 
 use super::super::error::SealError;
 use super::super::key_id::KeyId;
@@ -67,17 +67,53 @@ fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealErro
 }
 
 /// Overwrites and removes the keys database in `folder`, and the files of an interrupted creation. If the database is a
-/// link, its target is removed, too. After that, nobody can open a sealed file of this folder without a copy of the
-/// database.
+/// link, its target is removed, too, if it is a keys database. After that, nobody can open a sealed file of this folder
+/// without a copy of the database.
 pub(in crate::lake) fn remove_database(folder: &Path) -> Result<(), SealError> {
     for name in [FILE, NEW_FILE] {
         let path = folder.join(name);
-        let target = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-        for path in [scrub::journal(&target), target, path] {
-            scrub::overwrite(&path).map_err(SealError::io("overwrite", &path))?;
-            store::remove(&path)?;
+        if !std::fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_symlink()) {
+            overwrite_and_remove(&path)?;
+            continue;
         }
+        if name == FILE
+            && let Some(target) = target(&path)?
+        {
+            overwrite_and_remove(&target)?;
+        }
+        store::remove(&path)?;
     }
     let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(SealError::io("sync", folder))
+}
+
+fn overwrite_and_remove(path: &Path) -> Result<(), SealError> {
+    for path in [&scrub::journal(path), path] {
+        scrub::overwrite(path).map_err(SealError::io("overwrite", path))?;
+        store::remove(path)?;
+    }
+    Ok(())
+}
+
+/// Returns the file to which a link in the place of the database leads. `None` if it is missing or empty. An interrupted
+/// removal leaves an empty one. Fails if the file is no keys database, because then it belongs to somebody else.
+fn target(link: &Path) -> Result<Option<PathBuf>, SealError> {
+    let target = match std::fs::canonicalize(link) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        target => target.map_err(SealError::io("read", link))?,
+    };
+    let file = private::open(&target).map_err(SealError::io("read", &target))?;
+    if file.metadata().map_err(SealError::io("read", &target))?.len() == 0 {
+        return Ok(None);
+    }
+    // A killed process may have left a journal, which only a connection that may write can roll back.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(&target, flags);
+    match opened.and_then(|connection| store::keks(&connection)) {
+        Ok(_) => Ok(Some(target)),
+        Err(_) => Err(SealError::Damaged {
+            path: link.to_owned(),
+            what: format!("it is a link to {}, which is no keys database", target.display()),
+        }),
+    }
 }

@@ -3,13 +3,13 @@
 //!
 //! This program cannot reach copies below the file system (snapshots, wear levelling).
 
-use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
 use super::super::error::SealError;
+use crate::private;
 
 /// The maximum size in bytes of a database that is vacuumed. A larger database is not vacuumed: rows are appended in
 /// the order of their numbers, so few rows are ever moved.
@@ -55,9 +55,9 @@ pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Resu
     Ok(())
 }
 
-/// Overwrites a file with zeros, and then truncates it. A missing file is no error.
+/// Overwrites a file with zeros, and then truncates it. A missing file is no error. A link is not followed.
 pub(in crate::lake::seal) fn overwrite(path: &Path) -> std::io::Result<()> {
-    let mut file = match OpenOptions::new().write(true).open(path) {
+    let mut file = match private::options().write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
