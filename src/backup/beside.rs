@@ -2,12 +2,13 @@
 //! the tables of terminology and plans.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::contents::Contents;
 use super::error::BackupError;
 use super::files::How;
 use crate::consent::{KEY_FILE, STORE_FILE, copy_store};
+use crate::private::{Below, Kind, OwnFolder};
 
 /// The folder of archived audit lines. Lines are appended to its files, and never changed.
 const AUDIT: &str = "audit";
@@ -19,10 +20,10 @@ const LIST: &str = "tables.json";
 pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bool) -> Result<(), BackupError> {
     let copy = contents.draft(STORE_FILE);
     if copy_store(data, &copy)? {
-        contents.add(&copy, STORE_FILE, How::Move)?;
+        contents.add_draft(STORE_FILE, STORE_FILE)?;
     }
     if with_key {
-        contents.add_if_there(&data.join(KEY_FILE), KEY_FILE, How::Copy)?;
+        contents.add_if_there(Below::new(data, KEY_FILE), KEY_FILE, How::Copy)?;
     }
     Ok(())
 }
@@ -31,56 +32,56 @@ pub(super) fn add_service(contents: &mut Contents<'_>, data: &Path, with_key: bo
 /// audit line from the store to an audit file between the two calls. Then the copied store and the copied file both
 /// have the line. In the other order, it is possible that neither has it.
 pub(super) fn add_tables(contents: &mut Contents<'_>, data: &Path) -> Result<(), BackupError> {
-    for path in below(&data.join(AUDIT))? {
-        let name = format!("{AUDIT}/{}", name(&path));
+    for (name, bytes) in below(data, AUDIT)? {
+        let path = format!("{AUDIT}/{name}");
         // Audit files only grow. So if an earlier snapshot has the file with this length, it has the same lines.
-        let bytes = std::fs::metadata(&path).map_err(BackupError::io("read", &path))?.len();
-        if !contents.take_known(&name, bytes) {
-            contents.add_if_there(&path, &name, How::Copy)?;
+        if !contents.take_known(&path, bytes) {
+            contents.add_if_there(Below::new(data, &path), &path, How::Copy)?;
         }
     }
     for folder in PUBLISHED {
-        let list = data.join(folder).join(LIST);
-        let text = match std::fs::read(&list) {
+        let list = format!("{folder}/{LIST}");
+        let list = Below::new(data, &list);
+        let text = match list.read() {
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            read => read.map_err(BackupError::io("read", &list))?,
+            read => read.map_err(BackupError::io("read", &list.path()))?,
         };
         let draft = contents.draft(LIST);
         std::fs::write(&draft, &text).map_err(BackupError::io("write", &draft))?;
-        contents.add(&draft, &format!("{folder}/{LIST}"), How::Copy)?;
-        for path in below(&data.join(folder))? {
-            let file = name(&path);
-            let quoted = format!("\"{file}\"");
-            if !file.ends_with(".parquet") || memchr::memmem::find(&text, quoted.as_bytes()).is_none() {
+        contents.add_draft(LIST, &format!("{folder}/{LIST}"))?;
+        for (name, bytes) in below(data, folder)? {
+            let quoted = format!("\"{name}\"");
+            if !name.ends_with(".parquet") || memchr::memmem::find(&text, quoted.as_bytes()).is_none() {
                 continue;
             }
-            let bytes = std::fs::metadata(&path).map_err(BackupError::io("read", &path))?.len();
-            let name = format!("{folder}/{file}");
-            if !contents.take_known(&name, bytes) {
-                contents.add_if_there(&path, &name, How::Link)?;
+            let path = format!("{folder}/{name}");
+            if !contents.take_known(&path, bytes) {
+                contents.add_if_there(Below::new(data, &path), &path, How::Link)?;
             }
         }
     }
     Ok(())
 }
 
-/// Returns the files in a folder. A missing folder has none.
-fn below(folder: &Path) -> Result<Vec<PathBuf>, BackupError> {
-    let entries = match std::fs::read_dir(folder) {
+/// Returns the names and lengths of the files in a folder below `data`. A missing folder has none. Returns an error if
+/// the folder or an entry is a link, or an entry is a pipe or a device.
+fn below(data: &Path, folder: &str) -> Result<Vec<(String, u64)>, BackupError> {
+    let path = data.join(folder);
+    let opened = match OwnFolder::open(data).and_then(|data| data.folder(folder)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(BackupError::io("read", folder))?,
+        opened => opened.map_err(BackupError::io("read", &path))?,
     };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(BackupError::io("read", folder))?.path();
-        if path.is_file() {
-            paths.push(path);
+    let mut files = Vec::new();
+    for (name, kind) in opened.entries().map_err(BackupError::io("read", &path))? {
+        if kind == Kind::Folder {
+            continue;
         }
+        let facts = match opened.file(&name).and_then(|file| file.metadata()) {
+            // Another process has just removed it.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            facts => facts.map_err(BackupError::io("read", &path.join(&name)))?,
+        };
+        files.push((name.to_string_lossy().into_owned(), facts.len()));
     }
-    paths.sort_unstable();
-    Ok(paths)
-}
-
-fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    Ok(files)
 }

@@ -15,6 +15,7 @@ use super::manifest::{CATALOG, Manifest, slashed};
 use crate::consent::STORE_FILE;
 use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, settle_image};
+use crate::private::Below;
 
 /// The result of repeating erasures in the snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,16 +74,16 @@ fn clean_one(
                 return Err(BackupError::damaged(&place.file(&file.sha256), "is missing"));
             }
         }
-        contents.add_if_there(&dir.join(STORE_FILE), STORE_FILE, How::Copy)?;
+        contents.add_if_there(Below::new(&dir, STORE_FILE), STORE_FILE, How::Copy)?;
         let catalog = contents.draft(CATALOG);
         let image = LakeImage::take(&dir, &catalog)?;
         for file in &image.files {
             let path = slashed(&file.path);
             if !contents.take_known(&path, file.bytes) {
-                contents.add(&dir.join(&file.path), &path, How::Move)?;
+                contents.add(Below::new(&dir, &file.path), &path, How::Move)?;
             }
         }
-        contents.add(&catalog, CATALOG, How::Move)?;
+        contents.add_draft(CATALOG, CATALOG)?;
         manifest.is_erasing = image.is_erasing;
         manifest.snapshot = image.snapshot;
         manifest.files = contents.finish()?;

@@ -1,7 +1,7 @@
 //! The files of a snapshot that is being made. It reuses files of earlier snapshots and adds the others.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustc_hash::FxHashMap;
 
@@ -9,6 +9,7 @@ use super::error::BackupError;
 use super::files::{Files, How};
 use super::folder::BackupFolder;
 use super::manifest::{Manifest, ManifestFile};
+use crate::private::Below;
 
 /// The files of a snapshot that is being made, by their path in the data folder.
 #[derive(Debug)]
@@ -59,17 +60,25 @@ impl<'p> Contents<'p> {
         true
     }
 
+    /// Adds the draft with this name under this path.
+    pub(super) fn add_draft(&mut self, name: &str, path: &str) -> Result<(), BackupError> {
+        let work = self.place.work();
+        self.add(Below::new(&work, name), path, How::Move)
+    }
+
     /// Adds the file `source` under this path. Returns an error if it does not exist.
-    pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<(), BackupError> {
+    pub(super) fn add(&mut self, source: Below<'_>, path: &str, how: How) -> Result<(), BackupError> {
         if self.add_if_there(source, path, how)? {
             Ok(())
         } else {
-            Err(BackupError::io("read", source)(std::io::ErrorKind::NotFound.into()))
+            Err(BackupError::io("read", &source.path())(
+                std::io::ErrorKind::NotFound.into(),
+            ))
         }
     }
 
     /// Adds the file `source` under this path. Returns `false` if it does not exist.
-    pub(super) fn add_if_there(&mut self, source: &Path, path: &str, how: How) -> Result<bool, BackupError> {
+    pub(super) fn add_if_there(&mut self, source: Below<'_>, path: &str, how: How) -> Result<bool, BackupError> {
         let added = self.files.add(source, path, how)?;
         let is_there = added.is_some();
         self.taken.extend(added.map(|file| (path.to_owned(), file)));

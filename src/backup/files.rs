@@ -2,8 +2,9 @@
 //! same file system. All others are copied. The name of a file in the folder of backups is its SHA-256.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest;
@@ -11,9 +12,11 @@ use aws_lc_rs::digest;
 use super::error::BackupError;
 use super::folder::{BackupFolder, sync_folder};
 use super::manifest::{ManifestFile, hexadecimal};
-use crate::private;
+use crate::private::{self, Below};
 
 const CHUNK: usize = 1 << 20;
+/// The name of a file in `work` before it gets its place.
+const DRAFT: &str = "file";
 
 /// The way in which a file is transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,35 +59,32 @@ impl<'p> Files<'p> {
 
     /// Whether the folder of backups has this file, with the length that the manifest records.
     pub(super) fn has(&self, file: &ManifestFile) -> bool {
-        let facts = std::fs::metadata(self.place.file(&file.sha256));
-        facts.is_ok_and(|facts| facts.is_file() && facts.len() == file.bytes)
+        let facts = self.place.stored(&file.sha256).and_then(|stored| stored.metadata());
+        facts.is_ok_and(|facts| facts.len() == file.bytes)
     }
 
     /// Adds the file `source`. `path` is its path in the data folder. Reads the file one time. Returns `None` if it
     /// does not exist.
-    pub(super) fn add(&mut self, source: &Path, path: &str, how: How) -> Result<Option<ManifestFile>, BackupError> {
-        let draft = self.place.work().join("file");
-        let (sha256, bytes) = match transfer(source, &draft, how) {
-            Err(BackupError::Io {
-                source: error, path, ..
-            }) if error.kind() == ErrorKind::NotFound && path == source => {
-                return Ok(None);
-            }
-            done => done?,
+    pub(super) fn add(&mut self, source: Below<'_>, path: &str, how: How) -> Result<Option<ManifestFile>, BackupError> {
+        let from = source.path();
+        let opened = match source.open() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(BackupError::io("read", &from))?,
         };
+        let draft = self.place.work().join(DRAFT);
+        let (sha256, bytes) = transfer(opened, &from, &draft, how)?;
         let file = ManifestFile {
             path: path.to_owned(),
             bytes,
             sha256,
         };
-        let to = self.place.file(&file.sha256);
         if self.has(&file) {
             std::fs::remove_file(&draft).map_err(BackupError::io("remove", &draft))?;
             return Ok(Some(file));
         }
-        let folder = to.parent().unwrap_or(self.place.root()).to_owned();
-        private::folder(&folder).map_err(BackupError::io("make", &folder))?;
-        std::fs::rename(&draft, &to).map_err(BackupError::io("write", &to))?;
+        let to = self.place.file(&file.sha256);
+        let stored = self.place.store(DRAFT, &file.sha256);
+        let folder = stored.map_err(BackupError::io("write", &to))?;
         // If both names are links of the same file, the rename does nothing and the draft's name is still there. So
         // remove it.
         let _ = std::fs::remove_file(&draft);
@@ -110,15 +110,7 @@ impl<'p> Files<'p> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
         private::folder(folder).map_err(BackupError::io("make", folder))?;
-        let (sha256, bytes) = match transfer(&from, &to, how) {
-            Err(BackupError::Io { source, path, .. }) if source.kind() == ErrorKind::NotFound && path == from => {
-                return Err(BackupError::damaged(
-                    &from,
-                    format!("is missing, which is {}", file.path),
-                ));
-            }
-            done => done?,
-        };
+        let (sha256, bytes) = transfer(self.opened(file)?, &from, &to, how)?;
         if (&sha256, bytes) == (&file.sha256, file.bytes) {
             Ok(())
         } else {
@@ -132,24 +124,30 @@ impl<'p> Files<'p> {
         let (from, to) = (self.place.file(&file.sha256), dir.join(&file.path));
         let folder = to.parent().unwrap_or(dir);
         private::folder(folder).map_err(BackupError::io("make", folder))?;
-        if std::fs::hard_link(&from, &to).is_ok() {
+        let opened = self.opened(file)?;
+        if is_linked(&opened, &from, &to) {
             return Ok(());
         }
-        transfer(&from, &to, How::Copy).map(drop)
+        transfer(opened, &from, &to, How::Copy).map(drop)
+    }
+
+    /// Opens a file of the folder of backups.
+    fn opened(&self, file: &ManifestFile) -> Result<File, BackupError> {
+        let path = self.place.file(&file.sha256);
+        self.place.stored(&file.sha256).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => BackupError::damaged(&path, format!("is missing, which is {}", file.path)),
+            _ => BackupError::io("read", &path)(error),
+        })
     }
 
     /// Reads a file of the folder of backups and compares it with the manifest.
     pub(super) fn check(&self, file: &ManifestFile) -> Result<(), BackupError> {
         let path = self.place.file(&file.sha256);
-        let read = File::open(&path).and_then(|mut from| pour(&mut from, None));
-        match read {
-            Ok(found) if found == (file.sha256.clone(), file.bytes) => Ok(()),
-            Ok(_) => Err(differs(&path, file)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(BackupError::damaged(
-                &path,
-                format!("is missing, which is {}", file.path),
-            )),
-            Err(error) => Err(BackupError::io("read", &path)(error)),
+        let found = pour(&mut self.opened(file)?, None).map_err(BackupError::io("read", &path))?;
+        if found == (file.sha256.clone(), file.bytes) {
+            Ok(())
+        } else {
+            Err(differs(&path, file))
         }
     }
 }
@@ -158,22 +156,20 @@ fn differs(path: &Path, file: &ManifestFile) -> BackupError {
     BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
 }
 
-/// Links, moves or copies a file to the path `to`, as `how` says, and replaces a file there. Syncs the file if it was
-/// copied. Returns its SHA-256 and length.
-fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
+/// Links, moves or copies the opened file `source` to the path `to`, as `how` says, and replaces a file there. Syncs the
+/// file if it was copied. Returns its SHA-256 and length. `from` is the path of `source`.
+fn transfer(mut source: File, from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
     let _ = std::fs::remove_file(to);
     let named = match how {
-        How::Link => std::fs::hard_link(from, to).is_ok(),
+        How::Link => is_linked(&source, from, to),
         How::Move => std::fs::rename(from, to).is_ok(),
         How::Copy => false,
     };
     if named {
-        let mut file = File::open(to).map_err(BackupError::io("read", to))?;
-        return pour(&mut file, None).map_err(BackupError::io("read", to));
+        return pour(&mut source, None).map_err(BackupError::io("read", from));
     }
     // `how` is `Copy`, or the link or the rename has failed. Then make a copy. If the copy succeeds, it does not matter
     // why the link or the rename failed.
-    let mut source = File::open(from).map_err(BackupError::io("read", from))?;
     let mut copied = || -> std::io::Result<(String, u64)> {
         let mut copy = private::options().write(true).create_new(true).open(to)?;
         let poured = pour(&mut source, Some(&mut copy))?;
@@ -184,6 +180,21 @@ fn transfer(from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupErr
         let _ = std::fs::remove_file(to);
         BackupError::io("write", to)(error)
     })
+}
+
+/// Gives an opened file a second name by a hard link. Returns `false` if the file system cannot link, or if the path
+/// `from` is not the opened file any more: it may be a link of somebody else by now.
+fn is_linked(source: &File, from: &Path, to: &Path) -> bool {
+    if std::fs::hard_link(from, to).is_err() {
+        return false;
+    }
+    let number = |facts: Metadata| (facts.dev(), facts.ino());
+    let linked = std::fs::symlink_metadata(to).map(number).ok();
+    let is_same = linked.is_some() && linked == source.metadata().map(number).ok();
+    if !is_same {
+        let _ = std::fs::remove_file(to);
+    }
+    is_same
 }
 
 /// Reads a file to its end, and writes a copy if `to` is given. Returns the file's SHA-256 and length.

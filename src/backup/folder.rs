@@ -1,13 +1,18 @@
 //! A folder of backups: its layout, its lock, and its snapshots.
 //!
 //! ```text
+//! BACKUPS/tabularium-backups                    the mark: this folder is one of backups (`mark.rs`)
 //! BACKUPS/snapshots/20261123T120102.345Z.json   the manifest of a snapshot
 //! BACKUPS/files/3f/3f9a...                      a file of one or several snapshots; its name is its SHA-256
 //! BACKUPS/work/                                 temporary files of a process that makes a backup
 //! BACKUPS/lock                                  locked while a process uses the folder
 //! ```
+//!
+//! Below `BACKUPS` no link is followed. Only files with these names are removed: manifests, files that are named by
+//! their SHA-256 in a folder named by its first two digits, and everything in `work`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -15,8 +20,9 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 use super::error::BackupError;
-use super::manifest::Manifest;
-use crate::private;
+use super::manifest::{Manifest, is_sha256};
+use super::mark::{self, LOCK, MARK, SNAPSHOTS};
+use crate::private::{self, Below, Kind, OwnFolder};
 
 /// The format of a snapshot's id, which is the time when the snapshot was made.
 const ID: &str = "%Y%m%dT%H%M%S%.3fZ";
@@ -34,28 +40,21 @@ impl BackupFolder {
     /// another process uses it.
     pub(super) fn open_or_create(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
+        private::folder(&root).map_err(BackupError::io("make", &root))?;
+        let own = OwnFolder::open(&root).map_err(BackupError::io("read", &root))?;
+        mark::put(&own)?;
         let place = BackupFolder { root, _lock: None };
-        let is_filled = match std::fs::read_dir(&place.root) {
-            Ok(mut entries) => entries.next().is_some(),
-            Err(error) if error.kind() == ErrorKind::NotFound => false,
-            Err(error) => return Err(BackupError::io("read", &place.root)(error)),
-        };
-        if is_filled && !place.snapshots().is_dir() {
-            return Err(BackupError::Folder {
-                path: place.root,
-                what: "is no folder of backups: other files lie in it",
-            });
-        }
-        for folder in [place.root.clone(), place.snapshots(), place.files()] {
-            private::folder(&folder).map_err(BackupError::io("make", &folder))?;
-        }
-        let path = place.root.join("lock");
-        let lock = private::options().write(true).create(true).truncate(false).open(&path);
+        let path = place.root.join(LOCK);
+        let lock = private::options().write(true).create(true).open(&path);
         let lock = lock.map_err(BackupError::io("open", &path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(BackupError::Busy(place.root)),
             Err(TryLockError::Error(error)) => return Err(BackupError::io("lock", &path)(error)),
+        }
+        for folder in [place.snapshots(), place.files()] {
+            let made = own.folder_or_new(folder.file_name().unwrap_or_default());
+            made.map_err(BackupError::io("make", &folder))?;
         }
         let place = BackupFolder {
             _lock: Some(lock),
@@ -70,13 +69,21 @@ impl BackupFolder {
     pub fn open(root: &Path) -> Result<BackupFolder, BackupError> {
         let root = std::path::absolute(root).map_err(BackupError::io("find", root))?;
         let mut place = BackupFolder { root, _lock: None };
-        if !place.snapshots().is_dir() {
-            return Err(BackupError::Folder {
-                path: place.root,
-                what: "is no folder of backups",
-            });
+        let own = match OwnFolder::open(&place.root) {
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Err(BackupError::Folder {
+                    path: place.root,
+                    what: "is no folder of backups",
+                });
+            }
+            own => own.map_err(BackupError::io("read", &place.root))?,
+        };
+        mark::check(&own)?;
+        for folder in [place.snapshots(), place.files()] {
+            let found = own.folder(folder.file_name().unwrap_or_default());
+            found.map_err(BackupError::io("read", &folder))?;
         }
-        if let Ok(lock) = File::open(place.root.join("lock")) {
+        if let Ok(lock) = own.file(LOCK) {
             match lock.try_lock_shared() {
                 Err(TryLockError::WouldBlock) => return Err(BackupError::Busy(place.root)),
                 _ => place._lock = Some(lock),
@@ -87,7 +94,8 @@ impl BackupFolder {
 
     /// Whether one of the folders above this path is a folder of backups.
     pub fn has_within(path: &Path) -> bool {
-        let is_one = |folder: &Path| folder.join("snapshots").is_dir() && folder.join("files").is_dir();
+        let is_older = |folder: &Path| folder.join(SNAPSHOTS).is_dir() && folder.join("files").is_dir();
+        let is_one = |folder: &Path| folder.join(MARK).is_file() || is_older(folder);
         path.ancestors().skip(1).any(is_one)
     }
 
@@ -97,7 +105,7 @@ impl BackupFolder {
     }
 
     pub(super) fn snapshots(&self) -> PathBuf {
-        self.root.join("snapshots")
+        self.root.join(SNAPSHOTS)
     }
 
     pub(super) fn files(&self) -> PathBuf {
@@ -109,6 +117,21 @@ impl BackupFolder {
         self.files().join(sha256.get(..2).unwrap_or_default()).join(sha256)
     }
 
+    /// Opens the file with this SHA-256 to read it. Follows no link.
+    pub(super) fn stored(&self, sha256: &str) -> std::io::Result<File> {
+        let path = self.file(sha256);
+        Below::new(&self.root, path.strip_prefix(&self.root).unwrap_or(&path)).open()
+    }
+
+    /// Moves a temporary file to the place of the file with this SHA-256. Returns the folder of that place.
+    pub(super) fn store(&self, draft: &str, sha256: &str) -> std::io::Result<PathBuf> {
+        let root = OwnFolder::open(&self.root)?;
+        let digits = sha256.get(..2).unwrap_or_default();
+        let folder = root.folder("files")?.folder_or_new(digits)?;
+        root.folder("work")?.rename(draft, &folder, sha256)?;
+        Ok(folder.path().to_owned())
+    }
+
     /// Returns the path of the folder for temporary files.
     pub(super) fn work(&self) -> PathBuf {
         self.root.join("work")
@@ -116,6 +139,7 @@ impl BackupFolder {
 
     pub(super) fn clear_work(&self) -> Result<(), BackupError> {
         let work = self.work();
+        // If `work` is a link, this removes the link and nothing behind it.
         match std::fs::remove_dir_all(&work) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(BackupError::io("remove", &work)(error)),
             _ => private::folder(&work).map_err(BackupError::io("make", &work)),
@@ -168,11 +192,7 @@ impl BackupFolder {
         let path = self.path(&manifest.id);
         let draft = self.work().join("manifest");
         let write = || -> std::io::Result<()> {
-            let mut file = private::options()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .open(&draft)?;
+            let mut file = private::create(&draft)?;
             file.write_all(&manifest.to_bytes()?)?;
             file.sync_all()?;
             std::fs::rename(&draft, &path)
@@ -196,7 +216,8 @@ impl BackupFolder {
     }
 
     /// Removes the files that no snapshot uses, and returns their number. If a manifest is unreadable, returns its
-    /// error and removes nothing, because that snapshot's files are unknown.
+    /// error and removes nothing, because that snapshot's files are unknown. Leaves entries with other names than those
+    /// of stored files, and follows no link.
     pub(super) fn sweep(&self) -> Result<u64, BackupError> {
         let mut named = rustc_hash::FxHashSet::default();
         for id in self.ids()? {
@@ -204,26 +225,36 @@ impl BackupFolder {
             named.extend(manifest.files.into_iter().map(|file| file.sha256));
         }
         let mut removed = 0;
-        let read = |folder: &Path| -> Result<Vec<PathBuf>, BackupError> {
-            let entries = std::fs::read_dir(folder).map_err(BackupError::io("read", folder))?;
-            let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-            paths.collect::<Result<_, _>>().map_err(BackupError::io("read", folder))
-        };
-        for folder in read(&self.files())? {
+        let path = self.files();
+        let files = OwnFolder::open(&self.root).and_then(|root| root.folder("files"));
+        let files = files.map_err(BackupError::io("read", &path))?;
+        for (digits, kind) in files.entries().map_err(BackupError::io("read", &path))? {
+            if kind != Kind::Folder || digits.len() != 2 {
+                continue;
+            }
+            let path = path.join(&digits);
+            let folder = files.folder(&digits).map_err(BackupError::io("read", &path))?;
             let before = removed;
-            for path in read(&folder)? {
-                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                if !named.contains(name) {
-                    std::fs::remove_file(&path).map_err(BackupError::io("remove", &path))?;
+            for (name, kind) in folder.entries().map_err(BackupError::io("read", &path))? {
+                let is_stored = kind == Kind::File && is_stored(&digits, &name);
+                if is_stored && !name.to_str().is_some_and(|name| named.contains(name)) {
+                    let path = path.join(&name);
+                    folder.remove(&name).map_err(BackupError::io("remove", &path))?;
                     removed += 1;
                 }
             }
             if removed > before {
-                sync_folder(&folder)?;
+                folder.sync().map_err(BackupError::io("sync", &path))?;
             }
         }
         Ok(removed)
     }
+}
+
+/// Whether a file in a folder with these digits is named by its SHA-256, which begins with the digits.
+fn is_stored(digits: &OsStr, name: &OsStr) -> bool {
+    let names = digits.to_str().zip(name.to_str());
+    names.is_some_and(|(digits, name)| is_sha256(name) && name.starts_with(digits))
 }
 
 /// Syncs a folder, so that the names in it are durable.

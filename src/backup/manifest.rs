@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::BackupError;
 use crate::lake::erase::ledger::LedgerState;
+use crate::private;
 
 /// The version of the format of manifests and backup folders.
 const LAYOUT: u32 = 1;
@@ -93,7 +94,7 @@ impl Manifest {
     /// Reads a manifest from a file and checks it. Returns `BackupError::Damaged` if it is incomplete, or was changed,
     /// or has another version.
     pub(super) fn read(path: &Path) -> Result<Manifest, BackupError> {
-        let bytes = std::fs::read(path).map_err(BackupError::io("read", path))?;
+        let bytes = private::read(path).map_err(BackupError::io("read", path))?;
         let damaged = |what: &str| BackupError::damaged(path, what);
         let end = memchr::memchr(b'\n', &bytes).ok_or_else(|| damaged("ends before its end"))?;
         let (line, sum) = bytes.split_at(end + 1);
@@ -107,9 +108,11 @@ impl Manifest {
         let plain = |file: &ManifestFile| {
             let path = Path::new(&file.path);
             let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
-            let is_sum = file.sha256.len() == 64 && file.sha256.bytes().all(|byte| byte.is_ascii_hexdigit());
-            is_below && path.components().next().is_some() && is_sum
+            is_below && path.components().next().is_some() && is_sha256(&file.sha256)
         };
+        if !path.file_stem().is_some_and(|name| name == manifest.id.as_str()) {
+            return Err(damaged("has the name of another snapshot"));
+        }
         if manifest.files.iter().all(plain) {
             Ok(manifest)
         } else {
@@ -125,6 +128,11 @@ fn is_zero(number: &u64) -> bool {
 /// Returns bytes as hexadecimal digits.
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a text is a SHA-256 as [`hexadecimal`] writes it.
+pub(super) fn is_sha256(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Returns a path with `/` between its parts.

@@ -18,6 +18,7 @@ mod error;
 mod files;
 mod folder;
 mod manifest;
+mod mark;
 mod restore;
 mod sealed;
 mod take;

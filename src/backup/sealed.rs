@@ -31,7 +31,8 @@ impl SnapshotKeys {
             // missing catalog later, when it opens the restored lake.
             return Ok(None);
         };
-        if !catalog.is_file() || !is_sealed_copy(&catalog)? {
+        let is_file = std::fs::symlink_metadata(&catalog).is_ok_and(|facts| facts.is_file());
+        if !is_file || !is_sealed_copy(&catalog)? {
             return Ok(None);
         }
         let database = database.ok_or_else(|| BackupError::NoKeys(place.root().to_owned()))?;

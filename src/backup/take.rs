@@ -23,6 +23,7 @@ use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Reserved, erasures, record_ledger};
 use crate::lake::{Lake, LakeError};
+use crate::private::Below;
 
 /// The number of attempts to copy the files while other processes can write. If all fail, one more attempt follows
 /// under the writer's lock. It takes little time, because the earlier attempts have copied most of the files.
@@ -185,7 +186,7 @@ fn attempt_at(
             continue;
         }
         let source = data.join(&file.path);
-        if !contents.add_if_there(&source, &path, how)? {
+        if !contents.add_if_there(Below::new(data, &file.path), &path, how)? {
             if !image.is_still_named(&file.path)? {
                 return Ok(None);
             }
@@ -211,7 +212,7 @@ fn attempt_at(
     if !damaged.is_empty() {
         return Err(BackupError::LakeDamaged(damaged));
     }
-    contents.add(&catalog, CATALOG, How::Move)?;
+    contents.add_draft(CATALOG, CATALOG)?;
     Ok(Some(image))
 }
 

@@ -5,6 +5,7 @@ mod erased;
 mod killed;
 mod refused;
 mod sealed;
+mod strangers;
 mod whole;
 
 use std::collections::BTreeSet;

@@ -1,0 +1,218 @@
+//! A backup removes and reads only files of its own: in a folder with its mark, with names that it gives, and never
+//! through a link.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use super::{PEOPLE, Scene, all, program, said, succeeds};
+use crate::harness::lake::files_below;
+
+const SUM: &str = "ab00000000000000000000000000000000000000000000000000000000000000";
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// Any folder with `snapshots/` and `files/` used to count as one of backups. Then the command removed all files below
+/// `files/`.
+#[test]
+fn a_folder_that_only_looks_like_backups_keeps_its_files() {
+    let scene = Scene::with(PEOPLE);
+    let to = scene.backups();
+    std::fs::create_dir_all(to.join("snapshots")).unwrap();
+    for name in [
+        "files/letters/to-ann.txt",
+        "files/ab/x",
+        &format!("files/ab/{SUM}"),
+        "work/draft",
+    ] {
+        write(&to.join(name), "theirs");
+    }
+    let before = files_below(&to);
+    let refused = scene.run_backup(&["--keep", "1"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert!(said(&refused).contains("is no folder of backups"), "{}", said(&refused));
+    let refused = scene.verify();
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    assert_eq!(files_below(&to), before);
+}
+
+#[test]
+fn a_folder_of_backups_without_the_mark_is_refused_with_what_to_do() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    let mark = scene.backups().join("tabularium-backups");
+    std::fs::remove_file(&mark).unwrap();
+    let stored = scene.stored();
+    for refused in [
+        scene.run_backup(&[]),
+        scene.verify(),
+        scene.run_restore(&scene.path("again"), &[]),
+    ] {
+        let said = said(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("earlier format") && said.contains("name a new folder with --to"),
+            "{said}"
+        );
+    }
+    std::fs::write(&mark, "tabularium backups 3\n").unwrap();
+    let refused = scene.run_backup(&[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("another format"), "{}", said(&refused));
+    assert_eq!(scene.stored(), stored);
+    // A process that was killed while it wrote the mark has left a part of it, and nothing else.
+    let other = Scene::with(PEOPLE);
+    write(&other.backups().join("tabularium-backups"), "tabu");
+    other.backup(&[]);
+}
+
+#[test]
+fn a_backup_removes_only_files_with_its_own_names() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    let to = scene.backups();
+    let theirs = [
+        "notes.txt",
+        "files/letters/to-ann.txt",
+        "files/ab/notes.txt",
+        "files/ab/0000",
+        &format!("files/cd/{SUM}"),
+        &format!("files/ab/{}", SUM.to_uppercase()),
+    ];
+    for name in theirs {
+        write(&to.join(name), "theirs");
+    }
+    write(&to.join(format!("files/ab/{SUM}")), "a file that no snapshot uses");
+    scene.backup(&["--keep", "1"]);
+    for name in theirs {
+        assert_eq!(std::fs::read_to_string(to.join(name)).unwrap(), "theirs", "{name}");
+    }
+    assert!(!to.join(format!("files/ab/{SUM}")).exists());
+}
+
+/// A link to `/etc` in the place of `files/`, or of a folder in it, used to be followed.
+#[test]
+fn a_backup_follows_no_link_in_its_folder() {
+    for place in ["files", "files/ab", "snapshots", "work", "lock", "tabularium-backups"] {
+        let scene = Scene::with(PEOPLE);
+        scene.backup(&[]);
+        let theirs = scene.path("theirs");
+        let victims = [
+            format!("ab/{SUM}"),
+            SUM.to_owned(),
+            "20200101T000000.000Z.json".to_owned(),
+        ];
+        for name in &victims {
+            write(&theirs.join(name), "theirs");
+        }
+        let at = scene.backups().join(place);
+        let _ = std::fs::rename(&at, scene.path("moved"));
+        let is_file = matches!(place, "lock" | "tabularium-backups");
+        symlink(if is_file { theirs.join(SUM) } else { theirs.clone() }, &at).unwrap();
+        let done = scene.run_backup(&["--keep", "1"]);
+        for name in &victims {
+            assert_eq!(std::fs::read_to_string(theirs.join(name)).unwrap(), "theirs", "{place}");
+        }
+        match place {
+            // The link is removed, because `work` is, and nothing behind it. A folder of files is skipped.
+            "work" | "files/ab" => drop(succeeds(&done)),
+            _ => {
+                assert_ne!(done.status.code(), Some(0), "{place}: {}", said(&done));
+                assert!(said(&done).contains("it is a link"), "{place}: {}", said(&done));
+            }
+        }
+    }
+}
+
+/// The folder that the user names may be a link, and so may the data folder.
+#[test]
+fn the_named_folders_may_be_links() {
+    let scene = Scene::with(PEOPLE);
+    for name in ["lake", "backups"] {
+        let real = scene.path(&format!("real-{name}"));
+        if name == "lake" {
+            std::fs::rename(scene.data(), &real).unwrap();
+        } else {
+            std::fs::create_dir(&real).unwrap();
+        }
+        symlink(&real, scene.path(name)).unwrap();
+    }
+    scene.backup(&[]);
+    scene.backup(&["--keep", "1"]);
+    assert_eq!(all(&scene.restore("again", &[])), all(&scene.data()));
+}
+
+/// A backup used to copy what lay behind links in the data folder, and waited for pipes.
+#[test]
+fn a_backup_reads_through_no_link_and_waits_for_no_pipe() {
+    for place in [
+        "audit",
+        "audit/2026-01.ndjson",
+        "terminology",
+        "service.key",
+        "service.sqlite",
+    ] {
+        for is_pipe in [false, true] {
+            let scene = Scene::with(PEOPLE);
+            let theirs = scene.path("theirs");
+            write(&theirs.join("2026-01.ndjson"), "theirs");
+            write(&theirs.join("tables.json"), "theirs");
+            let at = scene.data().join(place);
+            std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+            if is_pipe {
+                let made = Command::new("mkfifo").arg(&at).status().unwrap();
+                assert!(made.success());
+            } else if place.contains('.') {
+                symlink(theirs.join("2026-01.ndjson"), &at).unwrap();
+            } else {
+                symlink(&theirs, &at).unwrap();
+            }
+            let done = scene.run_backup(&[]);
+            assert_eq!(done.status.code(), Some(1), "{place}: {}", said(&done));
+            assert!(said(&done).contains(at.to_str().unwrap()), "{place}: {}", said(&done));
+            assert!(scene.snapshots().is_empty(), "{place}");
+        }
+    }
+}
+
+/// A file of somebody else in `data/` used to be moved aside, and removed a day later. A link to a folder was followed.
+#[test]
+fn a_writer_moves_no_files_of_others_aside() {
+    let scene = Scene::with(PEOPLE);
+    let theirs = scene.path("theirs");
+    let ours = "00112233445566aa.parquet";
+    write(&theirs.join(ours), "theirs");
+    write(&scene.data().join("data/notes.txt"), "theirs");
+    write(&scene.data().join("data/live/Patient/export.parquet"), "theirs");
+    symlink(&theirs, scene.data().join("data/live/Group")).unwrap();
+    symlink(theirs.join(ours), scene.data().join("data/live/Patient").join(ours)).unwrap();
+    write(
+        &scene.data().join("data/live/Patient/ffeeddccbbaa0099.parquet"),
+        "of a killed writer",
+    );
+    // A killed writer leaves its number in the lock file.
+    std::fs::write(scene.data().join("lock"), "12345\n").unwrap();
+    scene.import(&PEOPLE.replace("\"H\"", "\"I\""));
+    let text = |path: &Path| std::fs::read_to_string(path).unwrap();
+    assert_eq!(text(&theirs.join(ours)), "theirs");
+    assert_eq!(text(&scene.data().join("data/notes.txt")), "theirs");
+    assert_eq!(text(&scene.data().join("data/live/Patient/export.parquet")), "theirs");
+    assert!(!scene.data().join("data/live/Patient/ffeeddccbbaa0099.parquet").exists());
+}
+
+/// `--out x.csv` used to write `.x.csv.part` first, also through a link that somebody had put there.
+#[test]
+fn an_output_is_not_written_through_a_link_with_its_temporary_name() {
+    let scene = Scene::with(PEOPLE);
+    let theirs = scene.path("theirs");
+    std::fs::write(&theirs, "theirs").unwrap();
+    symlink(&theirs, scene.path(".x.csv.part")).unwrap();
+    let (data, out) = (scene.data(), scene.path("x.csv"));
+    let sql = ["sql", "--data", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    succeeds(&program(sql.into_iter().chain(["SELECT 1 AS one"])));
+    assert!(out.is_file());
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "theirs");
+}
