@@ -6,9 +6,17 @@ use std::path::PathBuf;
 /// Why a publisher's file, or a table beside the lake, is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishedError {
-    /// A file or folder cannot be read or written.
+    /// A given file or folder cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
+        /// The folder or file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file beside the lake cannot be read or written, for example because the disk is full.
+    #[error("{}: {source}", path.display())]
+    Stored {
         /// The folder or file.
         path: PathBuf,
         /// The system's error.
@@ -88,12 +96,15 @@ pub enum PublishedError {
 }
 
 impl PublishedError {
-    /// Whether the given files are the cause. False for stored tables that are damaged or of another layout, and for a
-    /// load by another process.
+    /// Whether the given files are the cause. False for stored tables that cannot be read or written, are damaged or
+    /// of another layout, and for a load by another process.
     pub fn is_of_input(&self) -> bool {
         !matches!(
             self,
-            PublishedError::Damaged { .. } | PublishedError::Layout { .. } | PublishedError::Busy { .. }
+            PublishedError::Stored { .. }
+                | PublishedError::Damaged { .. }
+                | PublishedError::Layout { .. }
+                | PublishedError::Busy { .. }
         )
     }
 }

@@ -5,7 +5,7 @@
 //! finds them.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::PublishedError;
-use crate::private;
+use crate::private::{self, Kind, OwnFolder};
 
 const LIST: &str = "tables.json";
 const LOCK: &str = "lock";
@@ -24,6 +24,7 @@ const LOCK: &str = "lock";
 /// A folder of tables of one kind.
 #[derive(Clone, Debug)]
 pub(crate) struct TableFolder {
+    data: PathBuf,
     path: PathBuf,
     kind: &'static str,
 }
@@ -50,6 +51,7 @@ pub(crate) struct Written {
 /// The lock of a folder. While it is held, no other process can load into the folder.
 pub(crate) struct Locked<'f> {
     folder: &'f TableFolder,
+    own: OwnFolder,
     _lock: File,
 }
 
@@ -63,6 +65,7 @@ impl TableFolder {
     /// Returns the folder for this kind of tables in a lake's data folder. It need not exist.
     pub(crate) fn new(data: &Path, kind: &'static str) -> TableFolder {
         TableFolder {
+            data: data.to_owned(),
             path: data.join(kind),
             kind,
         }
@@ -74,7 +77,7 @@ impl TableFolder {
 
     /// Returns the stamp of the current list. `None` if there is no list.
     pub(super) fn stamp(&self) -> Option<Stamp> {
-        let metadata = fs::metadata(self.path.join(LIST)).ok()?;
+        let metadata = fs::symlink_metadata(self.path.join(LIST)).ok()?;
         Some(Stamp {
             changed: metadata.modified().ok()?,
             length: metadata.len(),
@@ -85,10 +88,10 @@ impl TableFolder {
     /// Reads the list. It must have the layout version `known`. `None` if there is no list.
     pub(crate) fn list<L: DeserializeOwned>(&self, known: u32) -> Result<Option<L>, PublishedError> {
         let path = self.path.join(LIST);
-        let text = match fs::read(&path) {
+        let text = match self.read(LIST) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(PublishedError::Unreadable { path, source }),
+            Err(source) => return Err(unreadable(&path, source)),
         };
         let damaged = |error: serde_json::Error| self.damaged(LIST, error.to_string());
         let Layout { layout: found } = serde_json::from_slice(&text).map_err(damaged)?;
@@ -101,11 +104,23 @@ impl TableFolder {
     /// Reads a file. Fails if it does not have the recorded checksum.
     pub(crate) fn content(&self, file: &str, checksum: u32) -> Result<Bytes, PublishedError> {
         let path = self.path.join(file);
-        let content = fs::read(&path).map_err(|source| unreadable(&path, source))?;
+        let content = self.read(file).map_err(|source| unreadable(&path, source))?;
         if crc32fast::hash(&content) != checksum {
             return Err(self.damaged(file, "its checksum is not the one it was written with".to_owned()));
         }
         Ok(Bytes::from(content))
+    }
+
+    /// Opens the folder. It must be a folder of the data folder itself, and no link.
+    fn own(&self) -> io::Result<OwnFolder> {
+        OwnFolder::open(&self.data)?.folder(self.kind)
+    }
+
+    /// Reads a file of the folder, which must be no link.
+    fn read(&self, file: &str) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        self.own()?.file(file)?.read_to_end(&mut content)?;
+        Ok(content)
     }
 
     /// Returns the error for a file that is not as it was written.
@@ -125,14 +140,20 @@ impl TableFolder {
     /// Locks the folder against loads by other processes. Creates the folder if it is missing. Fails at once if
     /// another process has the lock.
     pub(crate) fn lock(&self) -> Result<Locked<'_>, PublishedError> {
-        private::folder(&self.path).map_err(|source| unreadable(&self.path, source))?;
+        private::folder(&self.data).map_err(|source| PublishedError::Unreadable {
+            path: self.data.clone(),
+            source,
+        })?;
+        let own = OwnFolder::open(&self.data).and_then(|data| data.folder_or_new(self.kind));
+        let own = own.map_err(|source| unreadable(&self.path, source))?;
         let path = self.path.join(LOCK);
         let mut options = private::options();
-        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+        let file = options.read(true).write(true).create(true).open(&path);
         let file = file.map_err(|source| unreadable(&path, source))?;
         match file.try_lock() {
             Ok(()) => Ok(Locked {
                 folder: self,
+                own,
                 _lock: file,
             }),
             Err(fs::TryLockError::WouldBlock) => Err(PublishedError::Busy {
@@ -150,15 +171,12 @@ impl Locked<'_> {
     pub(crate) fn sweep<'n>(&self, named: impl Iterator<Item = &'n str>) -> Result<(), PublishedError> {
         let named: FxHashSet<&str> = named.collect();
         let folder = &self.folder.path;
-        let entries = fs::read_dir(folder).map_err(|source| unreadable(folder, source))?;
-        for entry in entries {
-            let path = entry.map_err(|source| unreadable(folder, source))?.path();
-            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-                continue;
-            };
-            let ours = name.ends_with(".parquet") || name.ends_with(".new");
-            if ours && !named.contains(name) {
-                fs::remove_file(&path).map_err(|source| unreadable(&path, source))?;
+        let entries = self.own.entries().map_err(|source| unreadable(folder, source))?;
+        for (name, kind) in entries {
+            let Some(name) = name.to_str() else { continue };
+            if kind == Kind::File && is_ours(name) && !named.contains(name) {
+                let removed = self.own.remove(name);
+                removed.map_err(|source| unreadable(&folder.join(name), source))?;
             }
         }
         Ok(())
@@ -191,16 +209,27 @@ impl Locked<'_> {
     /// Writes a file under a temporary name and renames it, so that no reader sees a partial file.
     fn write(&self, name: &str, content: &[u8]) -> Result<(), PublishedError> {
         let folder = &self.folder.path;
-        let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
+        let new_name = format!("{name}.new");
+        let (path, new) = (folder.join(name), folder.join(&new_name));
         let write = || {
-            let mut file = private::options().write(true).create(true).truncate(true).open(&new)?;
+            let mut file = private::create(&new)?;
             file.write_all(content)?;
             file.sync_all()?;
-            fs::rename(&new, &path)?;
-            File::open(folder)?.sync_all()
+            self.own.rename(&new_name, &self.own, name)?;
+            self.own.sync()
         };
         write().map_err(|source| unreadable(&path, source))
     }
+}
+
+/// Whether a file has the name of a table or of an unfinished file, as this module writes it. Other files stay.
+fn is_ours(name: &str) -> bool {
+    let whole = name.strip_suffix(".new").unwrap_or(name);
+    let checksum = whole
+        .strip_suffix(".parquet")
+        .and_then(|stem| Some(stem.rsplit_once('-')?.1));
+    let is_table = checksum.is_some_and(|sum| sum.len() == 8 && sum.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    is_table || whole == LIST && name != LIST
 }
 
 /// Whether a table may replace the stored table although it lacks more than a tenth of the stored rows.
@@ -220,7 +249,7 @@ pub(crate) fn shrinks(before: u64, lost: u64) -> bool {
 }
 
 fn unreadable(path: &Path, source: io::Error) -> PublishedError {
-    PublishedError::Unreadable {
+    PublishedError::Stored {
         path: path.to_owned(),
         source,
     }

@@ -11,6 +11,7 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::error::PublishedError;
+use crate::private;
 
 /// The number of bytes at the beginning of a file by which its layout is recognized.
 const HEAD: usize = 64 << 10;
@@ -103,7 +104,7 @@ fn file_parts<L>(path: &Path, recognise: Recognise<L>, found: &mut Vec<Part<L>>)
         path: path.to_owned(),
         source,
     };
-    let mut file = File::open(path).map_err(unreadable)?;
+    let mut file = private::named(path).map_err(unreadable)?;
     let size = file.metadata().map_err(unreadable)?.len();
     let head = head(&mut file).map_err(unreadable)?;
     if head.starts_with(b"PK\x03\x04") {
@@ -194,7 +195,7 @@ fn head(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
 
 impl Archive {
     fn open(&self) -> Result<ZipArchive<BufReader<File>>, PublishedError> {
-        let file = File::open(&self.path).map_err(|source| PublishedError::Unreadable {
+        let file = private::named(&self.path).map_err(|source| PublishedError::Unreadable {
             path: self.path.clone(),
             source,
         })?;
@@ -218,7 +219,7 @@ impl<L> Part<L> {
         const BUFFER: usize = 256 << 10;
         match &self.place {
             Location::File(path) => {
-                let file = File::open(path).map_err(|source| PublishedError::Unreadable {
+                let file = private::named(path).map_err(|source| PublishedError::Unreadable {
                     path: path.clone(),
                     source,
                 })?;

@@ -200,3 +200,56 @@ fn records_and_tables_without_an_end_are_refused_with_their_line() {
         "{said}"
     );
 }
+
+/// A full disk used to count as a fault of the given file (exit code 2). The system refuses to let a file grow, as on a
+/// full disk.
+#[test]
+fn a_load_onto_a_full_disk_is_no_fault_of_the_file() {
+    let world = World::new();
+    let file = world.file("nucc.csv", files::NUCC);
+    let limited = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+    let load = ["terminology", "load", "--data", world.data().to_str().unwrap(), &file].map(str::to_owned);
+    let mut command = std::process::Command::new("/bin/sh");
+    command
+        .args(["-c", limited, "sh", crate::harness::process::PROGRAM])
+        .args(load);
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains(world.data().join("terminology").to_str().unwrap()),
+        "{said}"
+    );
+    world.load(&[&file]);
+}
+
+/// A load used to remove every `.parquet` file that is not in its list, and wrote through links.
+#[test]
+fn a_load_leaves_files_of_others() {
+    let world = World::new();
+    let file = world.file("nucc.csv", files::NUCC);
+    let folder = world.data().join("terminology");
+    let theirs = world.file("theirs", "theirs");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("export.parquet"), "theirs").unwrap();
+    fs::write(folder.join("notes.new"), "theirs").unwrap();
+    std::os::unix::fs::symlink(&theirs, folder.join("tables.json.new")).unwrap();
+    std::os::unix::fs::symlink(&theirs, folder.join("x-00112233.parquet")).unwrap();
+    fs::write(folder.join("x-00112234.parquet"), "of an interrupted load").unwrap();
+    world.load(&[&file]);
+    for path in [
+        folder.join("export.parquet"),
+        folder.join("notes.new"),
+        theirs.clone().into(),
+    ] {
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs", "{}", path.display());
+    }
+    assert!(!folder.join("x-00112234.parquet").exists());
+    // The folder itself may not be a link.
+    let other = World::new();
+    fs::create_dir_all(other.data()).unwrap();
+    std::os::unix::fs::symlink(&folder, other.data().join("terminology")).unwrap();
+    let output = run(&other.data(), &["terminology", "load", &file]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("is a link"));
+}
