@@ -136,6 +136,39 @@ fn the_receipt_says_what_was_erased_and_is_checked_by_the_folder() {
     assert!(audit.contains("erasure.receipt"), "{audit}");
 }
 
+/// The receipt used to be compared with the listed paths only.
+#[test]
+fn a_replaced_file_is_found_under_any_name() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("lake");
+    import(&folder, PEOPLE);
+    let copy = scratch.path().join("copy");
+    let copied = crate::harness::lake::files_below(&folder.join("data"));
+    for path in &copied {
+        let to = copy.join(path.strip_prefix(&folder).unwrap());
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(path, to).unwrap();
+    }
+    let (out, _) = said(&command(&folder, &["erase", "--yes", "--patient", "ann"]));
+    let receipt = scratch.path().join("receipt");
+    std::fs::write(&receipt, out.lines().last().unwrap()).unwrap();
+    let verify = || command(&folder, &["receipt", "verify", receipt.to_str().unwrap()]);
+    assert_eq!(verify().status.code(), Some(0));
+    let gone = copied.iter().find(|path| !path.exists()).unwrap();
+    let copy = copy.join(gone.strip_prefix(&folder).unwrap());
+    for name in ["data/live/Patient/x.parquet", "data/.orphans/y", "audit/z"] {
+        let back = folder.join(name);
+        std::fs::create_dir_all(back.parent().unwrap()).unwrap();
+        std::fs::copy(&copy, &back).unwrap();
+        let done = verify();
+        let (_, error) = said(&done);
+        assert_eq!(done.status.code(), Some(3), "{name}: {error}");
+        assert!(error.contains(name.strip_prefix("data/").unwrap_or(name)), "{error}");
+        std::fs::remove_file(&back).unwrap();
+    }
+    assert_eq!(verify().status.code(), Some(0));
+}
+
 /// A process killed between the exchange of the files and the receipt leaves the facts in the catalog.
 #[test]
 fn a_receipt_of_an_interrupted_erasure_misses_nothing() {

@@ -1,5 +1,6 @@
 //! `tabularium receipt`: lists, prints and checks the signed receipts of erasures.
 
+mod back;
 mod command;
 mod kept;
 mod verify;

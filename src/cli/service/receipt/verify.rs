@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::back::files_back;
 use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::input::reason;
 use crate::consent::{Clock, KeyPurpose, PublicKey, ReceiptFault, Store, is_about, receipt_digest, verify_receipt};
@@ -16,7 +17,8 @@ const LONGEST: u64 = 1 << 30;
 /// Check the signature of a receipt, and print what it says
 ///
 /// The keys come from a data folder, or from a JSON Web Key Set, which services publish at
-/// /receipts/.well-known/jwks.json. With --data the command also checks whether a replaced file is back.
+/// /receipts/.well-known/jwks.json. With --data the command also reads all files of the folder, and checks whether a
+/// replaced file is back, under any name.
 ///
 /// Exit codes: 0 the receipt is good and the search found nothing; 3 it is good, but says that something was found, or
 /// a replaced file is back; 1 it is not good: it was changed, or signed by another key; 2 the file or the keys cannot
@@ -72,6 +74,7 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
         .data
         .as_deref()
         .map(|data| files_back(data, &claims))
+        .transpose()?
         .unwrap_or_default();
     let found: u64 = ["files", "catalog", "attachments"]
         .iter()
@@ -174,17 +177,6 @@ fn places(claims: &Value) -> (Counts<'_>, Counts<'_>) {
 
 fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or(0)
-}
-
-/// Returns the paths of files and attachments that the receipt lists as replaced or removed, but that exist in the data
-/// folder. Ignores paths that contain `..`.
-fn files_back(data: &Path, claims: &Value) -> Vec<String> {
-    let files = claims["files"].as_array().into_iter().flatten();
-    let attachments = claims["attachments"].as_array().into_iter().flatten();
-    let paths = files.chain(attachments).filter_map(|file| file["path"].as_str());
-    let plain = paths.filter(|path| !path.split('/').any(|part| part == ".."));
-    let back = plain.filter(|path| data.join("data").join(path).exists());
-    back.map(str::to_owned).collect()
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
