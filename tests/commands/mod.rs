@@ -3,6 +3,7 @@
 mod configuration;
 mod demo;
 mod looked_at;
+mod read_only;
 mod safe;
 pub(crate) mod service_commands;
 mod source_commands;

@@ -27,11 +27,40 @@ pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeEr
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let mut connection = Connection::open_with_flags(&path, flags)?;
     connection.busy_timeout(PATIENCE)?;
+    if needs_writing(&connection) && !has_log(&path) {
+        connection = open_at_rest(&path)?;
+    }
     connection.pragma_update(None, "cache_size", -16_000)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
+}
+
+/// Whether SQLite cannot read the file without writing beside it. It must make the write-ahead log and its index, if
+/// they are missing, and cannot do this in a folder that this process may only read.
+fn needs_writing(connection: &Connection) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+    let read = connection.pragma_query_value(None, "schema_version", |row| row.get::<_, i64>(0));
+    read.is_err_and(|error| matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly)))
+}
+
+/// Opens a file that has no write-ahead log, without making one. No process writes the file, because every writer has a
+/// log.
+fn open_at_rest(path: &Path) -> Result<Connection, LakeError> {
+    let text = path.to_string_lossy();
+    let encoded = percent_encoding::utf8_percent_encode(&text, percent_encoding::NON_ALPHANUMERIC);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    Ok(Connection::open_with_flags(
+        format!("file:{encoded}?immutable=1"),
+        flags,
+    )?)
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(&log).is_ok_and(|log| log.len() > 0)
 }
 
 /// Fails if the folder has data files but no catalog, because then its lake has lost the catalog.
@@ -53,9 +82,7 @@ pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), Lak
 /// This function does not open the file. If a process closes a file that one of its SQLite connections has open, the
 /// system drops the connection's locks (section 2.2 of <https://sqlite.org/howtocorrupt.html>).
 pub(in crate::lake) fn cut_off(connection: &Connection, path: &Path) -> Result<Option<String>, LakeError> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+    if has_log(path) {
         return Ok(None);
     }
     let length = std::fs::metadata(path).map_err(LakeError::io("read", path))?.len();

@@ -57,7 +57,8 @@ pub(super) fn files_back(data: &Path, claims: &Value) -> std::result::Result<Vec
     if wanted.files.is_empty() && wanted.documents.is_empty() {
         return Ok(back.into_iter().collect());
     }
-    let failed = |path: &Path, error| Failure::other(format!("cannot read {}: {error}", path.display()));
+    let failed =
+        |path: &Path, error: std::io::Error| Failure::other(format!("cannot read {}: {error}", path.display()));
     let mut all = Vec::new();
     let root = OwnFolder::open(data).map_err(|error| failed(data, error))?;
     walk(&root, &mut all).map_err(|error| failed(data, error))?;
