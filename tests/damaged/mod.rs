@@ -323,6 +323,27 @@ fn a_check_names_what_is_wrong_and_changes_nothing() {
     assert_eq!(tabularium(nothing.path(), &["check"]).status.code(), Some(2));
 }
 
+/// A check after a killed writer used to call the lake damaged.
+#[test]
+fn a_check_tells_leftovers_of_a_killed_writer_from_damage() {
+    let made = Made::new();
+    let lake = made.copy();
+    std::fs::write(lake.path().join("lock"), "12345\n").unwrap();
+    let patients = lake.path().join("data/live/Patient");
+    std::fs::write(patients.join("00112233445566ff.parquet"), "half a file").unwrap();
+    let (code, said) = lake.check();
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("1 files are leftovers of an interrupted writer, and no damage"),
+        "{said}"
+    );
+    // A name that this program does not give is not one of a leftover.
+    std::fs::write(patients.join("export.parquet"), "half a file").unwrap();
+    let (code, said) = lake.check();
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("export.parquet: is not named by the catalog"), "{said}");
+}
+
 /// Readers skip data by the catalog's statistics, and DuckDB answers some queries from them alone.
 #[test]
 fn a_check_holds_statistics_against_the_files() {

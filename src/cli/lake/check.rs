@@ -123,7 +123,8 @@ fn object(report: &Report, beside: &[Beside]) -> Value {
         .map(|Beside { path, problem }| json!({"path": path.display().to_string(), "problem": problem}));
     json!({
         "files": report.files, "bytes": report.bytes, "findings": beside.chain(of_lake).collect::<Vec<_>>(),
-        "movedAside": report.moved_aside, "beingWritten": report.being_written,
+        "movedAside": report.moved_aside, "leftovers": report.leftovers,
+        "beingWritten": report.being_written,
     })
 }
 
@@ -136,6 +137,12 @@ fn print(report: &Report, took: Duration) {
     }
     let (files, seconds) = (report.files, took.as_secs_f64());
     println!("{files} files of {} checked in {seconds:.2} s", bytes(report.bytes));
+    if report.leftovers > 0 {
+        println!(
+            "{} files are leftovers of an interrupted writer, and no damage; the next command that writes moves them aside",
+            report.leftovers
+        );
+    }
     if report.moved_aside > 0 {
         println!(
             "{} files of interrupted writers lie in data/.orphans and go after a day",

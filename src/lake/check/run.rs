@@ -16,7 +16,7 @@ use crate::lake::commit::mark::Mark;
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KekSource, Keys};
 use crate::lake::store::folder::Folder;
-use crate::lake::store::survey::{files_below, holds_files, survey};
+use crate::lake::store::survey::{files_below, holds_files, is_ours, survey};
 use crate::parallel::{self, processors};
 
 /// Checks the lake in a folder: the catalog, the rows of every file that it names, and the other files in the data
@@ -100,11 +100,10 @@ fn look(connection: &Connection, folder: &Folder, depth: Depth, report: &mut Rep
         Err(_) => None,
     };
     if !report.being_written {
-        findings.extend(
-            unnamed(connection, folder)?
-                .into_iter()
-                .map(|path| (path, Problem::Unnamed)),
-        );
+        let is_leftover = |path: &PathBuf| report.is_as_marked && is_ours(path);
+        let (left, strange): (Vec<_>, Vec<_>) = unnamed(connection, folder)?.into_iter().partition(is_leftover);
+        report.leftovers += left.len() as u64;
+        findings.extend(strange.into_iter().map(|path| (path, Problem::Unnamed)));
     }
     drop(lock);
     findings.sort_by(|one, other| one.0.cmp(&other.0));
