@@ -54,6 +54,31 @@ fn demo_of(data: &Path, patients: &str) -> Process {
     ])
 }
 
+/// A folder `population` in the data folder used to be removed, whatever it held.
+#[test]
+fn a_demo_removes_no_files_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("demo");
+    let theirs = data.join("population/notes.txt");
+    std::fs::create_dir_all(theirs.parent().unwrap()).unwrap();
+    std::fs::write(&theirs, "theirs").unwrap();
+    let free = "127.0.0.1:0";
+    let arguments = [
+        "demo",
+        "--data",
+        text(&data),
+        "--listen",
+        free,
+        "--sandbox-listen",
+        free,
+    ];
+    let refused = run(&arguments);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("(notes.txt)"), "{said}");
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "theirs");
+}
+
 #[test]
 fn the_demos_curl_lines_answer_and_a_second_run_starts_from_what_is_there() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
 //! `tabularium demo`: serves a lake of generated people, and organizations to connect to, with one command.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use crate::ingest::{self, LOCAL_APPLICATION};
 use crate::lake::{Lake, Mode, Scope};
 use crate::maintenance::Before;
 use crate::patient::pdf::Reader;
+use crate::private::{Kind, OwnFolder};
 use crate::sandbox::{Population, write_ndjson};
 use crate::search::raw;
 use crate::search::{Engine, Handling, Request};
@@ -153,10 +155,8 @@ fn people(lake: &Lake) -> Result<u64, Failure> {
 /// Generates a population and imports it.
 fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
     let folder = data.join(POPULATION);
-    if folder.exists() {
-        // An earlier run left the folder and did not complete its import. So begin again.
-        std::fs::remove_dir_all(&folder).map_err(Failure::other)?;
-    }
+    // An earlier run may have left the folder without completing its import. So begin again.
+    clear(data, &folder)?;
     let bar = bar("making people up", "{human_pos}/{human_len}", patients);
     write_ndjson(&Population::new(SEED, patients), &folder, || bar.inc(1)).map_err(Failure::other)?;
     bar.finish_and_clear();
@@ -183,6 +183,33 @@ fn fill(lake: &Lake, data: &Path, patients: u64) -> Result<(), Failure> {
         Some(refusal) => Err(Failure::other(format!("the import refused {refusal}"))),
         None => Ok(()),
     }
+}
+
+/// Removes the files of generated records from the folder for them. Fails and removes nothing if the folder has other
+/// files, because then it is not a folder of an earlier run.
+fn clear(data: &Path, folder: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::input(format!("{}: {error}", folder.display()));
+    let own = match OwnFolder::open(data).and_then(|data| data.folder(POPULATION)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        own => own.map_err(failed)?,
+    };
+    let entries = own.entries().map_err(failed)?;
+    let is_generated = |name: &OsStr| {
+        let of_type = name.to_str().and_then(|name| name.strip_suffix(".ndjson"));
+        of_type.is_some_and(|name| facts().lookup(name).is_some())
+    };
+    let is_other = |(name, kind): &&(OsString, Kind)| *kind != Kind::File || !is_generated(name);
+    if let Some((name, _)) = entries.iter().find(is_other) {
+        let name = name.to_string_lossy();
+        return Err(Failure::input(format!(
+            "{} holds other things than generated records ({name}); name another folder with --data",
+            folder.display()
+        )));
+    }
+    entries
+        .iter()
+        .try_for_each(|(name, _)| own.remove(name))
+        .map_err(failed)
 }
 
 /// Returns a progress bar on standard error. It is hidden if standard error is no terminal or the program is quiet.
