@@ -156,8 +156,8 @@ fn differs(path: &Path, file: &ManifestFile) -> BackupError {
     BackupError::damaged(path, format!("differs from its SHA-256, which is {}", file.path))
 }
 
-/// Links, moves or copies the opened file `source` to the path `to`, as `how` says, and replaces a file there. Syncs the
-/// file if it was copied. Returns its SHA-256 and length. `from` is the path of `source`.
+/// Links, moves or copies the opened file `source` to the path `to`, as `how` says, and replaces a file there. Syncs
+/// the file if it was copied. Returns its SHA-256 and length. `from` is the path of `source`.
 fn transfer(mut source: File, from: &Path, to: &Path, how: How) -> Result<(String, u64), BackupError> {
     let _ = std::fs::remove_file(to);
     let named = match how {

@@ -108,11 +108,11 @@ fn a_damaged_table_is_reported_and_can_be_loaded_again() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.contains(name) && said.contains("load the plans again"), "{said}");
     }
-    fs::write(folder.join("half.parquet"), "half of something").unwrap();
+    fs::write(folder.join("half-00112233.parquet"), "half of something").unwrap();
     world.load(&[&file]);
     assert_eq!(world.lookup("H9001-001")["name"], "Café Gold of Old");
     assert!(
-        !folder.join("half.parquet").exists(),
+        !folder.join("half-00112233.parquet").exists(),
         "what an interrupted load has left is swept"
     );
     fs::write(folder.join("tables.json"), r#"{"layout": 2, "tables": []}"#).unwrap();

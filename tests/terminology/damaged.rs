@@ -133,7 +133,7 @@ fn a_load_that_was_interrupted_is_not_seen_and_is_tidied_up() {
     let world = World::new();
     world.load(&[&world.file("a", files::MVX)]);
     let folder = world.data().join("terminology");
-    let left = ["half.parquet", "other.parquet.new", "tables.json.new"];
+    let left = ["half-00112233.parquet", "other-00112233.parquet.new", "tables.json.new"];
     for name in left {
         fs::write(folder.join(name), "half of something").unwrap();
     }

@@ -24,8 +24,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// The number of files of interrupted writers in `data/.orphans/`. They do not belong to the lake.
     pub moved_aside: u64,
-    /// The number of files in `data/` that an interrupted writer has left. The next writer moves them aside. They are no
-    /// faults: the catalog agrees with its mark and names none of them, and their names are those of this program.
+    /// The number of files in `data/` that an interrupted writer has left. The next writer moves them aside. They are
+    /// no faults: the catalog agrees with its mark and names none of them, and their names are those of this program.
     pub leftovers: u64,
     /// Whether the catalog has a mark and agrees with it. Then a file that the catalog does not name was left by an
     /// interrupted writer.

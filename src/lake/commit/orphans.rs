@@ -27,7 +27,8 @@ const NAME: &str = ".orphans";
 /// The format of the name of a folder in `data/.orphans/`: the time when its files were moved.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
-/// Moves orphans aside, except files whose names this program does not give. A file that cannot be moved, for example because the disk is full, waits for the next writer.
+/// Moves orphans aside, except files whose names this program does not give. A file that cannot be moved, for example
+/// because the disk is full, waits for the next writer.
 pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64) {
     if let Err(error) = OwnFolder::open(&folder.data()).and_then(|data| data.folder_or_new(NAME)) {
         tracing::warn!(folder = %folder.orphans().display(), %error, "files that no snapshot has cannot be moved aside");
