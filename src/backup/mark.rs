@@ -1,5 +1,6 @@
 //! The mark of a folder of backups. A backup removes files that no snapshot uses, so it must be certain that the folder
-//! is one of backups. The mark is the first file that it writes into an empty folder. Without it, nothing is ever removed.
+//! is one of backups. The mark is the first file that it writes into an empty folder. Without it, nothing is ever
+//! removed.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read, Write};

@@ -96,7 +96,8 @@ fn overwrite_and_remove(path: &Path) -> Result<(), SealError> {
 }
 
 /// Returns the file to which a link in the place of the database leads. `None` if it is missing or empty. An
-/// interrupted removal leaves an empty one. Fails if the file is no keys database, because then it belongs to somebody else.
+/// interrupted removal leaves an empty one. Fails if the file is no keys database, because then it belongs to somebody
+/// else.
 fn target(link: &Path) -> Result<Option<PathBuf>, SealError> {
     let target = match std::fs::canonicalize(link) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
