@@ -6,12 +6,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rand::RngExt;
+use tabularium::lake::seal::KeyStore;
 
 use super::clear::assert_nothing_in_clear;
 use super::turned::filled;
 use super::{PROGRAM, Scene};
 use crate::harness::kills::{chance, kill_when, rounds};
-use crate::harness::kind::{KEK, stray_keys};
+use crate::harness::kind::{KEK, kek, stray_keys};
 use crate::harness::lake::files_in_place;
 
 /// The number of rounds, with two kills each.
@@ -29,6 +30,51 @@ fn kill(scene: &Scene, command: &str, files: usize, moment: Duration) -> bool {
     };
     let start = seen();
     kill_when(child, moment, || seen() >= start + files)
+}
+
+/// `seal` made the keys database and was killed before it turned the lake. `unseal` left the database, and then no
+/// other key could seal the lake.
+#[test]
+fn a_seal_that_was_killed_early_leaves_no_keys_after_unseal_and_does_not_hinder_another_key() {
+    let other = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    let scene = Scene::new();
+    scene.import(&super::people(3), &[]);
+    let before = scene.history();
+    let keys = scene.data().join("keys.sqlite");
+    let kill_early = || {
+        drop(KeyStore::create(&scene.data(), kek().load().unwrap()).unwrap());
+        std::fs::write(scene.data().join("keys.sqlite.new"), "half").unwrap();
+    };
+    kill_early();
+    scene.done("unseal", &[]);
+    assert!(!keys.exists() && !scene.data().join("keys.sqlite.new").exists());
+    kill_early();
+    scene.done("seal", &[]);
+    scene.done("unseal", &[]);
+    assert!(!keys.exists());
+    kill_early();
+    let sealed = scene.run_with("seal", &[], Some(other));
+    assert_eq!(
+        sealed.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&sealed.stderr)
+    );
+    let unsealed = scene.run_with("unseal", &[], Some(other));
+    assert_eq!(
+        unsealed.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&unsealed.stderr)
+    );
+    assert_eq!(scene.history(), before);
+    // A database with keys stays: its files may be in a backup.
+    let store = KeyStore::create(&scene.data(), kek().load().unwrap()).unwrap();
+    store.keep(&[store.make().unwrap()]).unwrap();
+    drop(store);
+    scene.done("unseal", &[]);
+    assert!(keys.exists());
+    assert_eq!(scene.run_with("seal", &[], Some(other)).status.code(), Some(2));
 }
 
 #[test]

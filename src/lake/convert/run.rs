@@ -11,7 +11,7 @@ use crate::lake::commit::transaction::sync_files;
 use crate::lake::commit::writer::LakeWriter;
 use crate::lake::erase::{Fresh, reasons};
 use crate::lake::error::LakeError;
-use crate::lake::seal::{KeyStore, Kind};
+use crate::lake::seal::{KeyStore, Kind, remove_unused};
 use crate::parallel::{self, processors};
 
 /// The approximate size in bytes of the files that one step rewrites. The old files stay during the step, so the disk
@@ -167,7 +167,12 @@ impl Conversion {
         if writer.lake().kind() == self.goal {
             left.extend(leftovers::remove(writer)?);
         }
-        if let Err(error) = writer.destroy_keys() {
+        let destroyed = writer.destroy_keys().and_then(|()| match writer.lake().kind() {
+            // A `seal` that was killed before it turned the lake leaves a database without keys.
+            Kind::Open => Ok(remove_unused(writer.lake().folder().path()).map(|_| ())?),
+            _ => Ok(()),
+        });
+        if let Err(error) = destroyed {
             left.push(format!("keys.sqlite ({})", reasons(&error)));
         }
         if !catalog::empty_log(&writer.connection)? {

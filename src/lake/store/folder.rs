@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::error::LakeError;
 use super::super::owners::scope::Mode;
-use super::super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError};
+use super::super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError, remove_unused};
 
 /// The value of `data_path` in the catalog. It is relative to the lake's folder, so the folder can be moved.
 pub(in crate::lake) const DATA_PATH: &str = "data/";
@@ -70,13 +70,14 @@ impl Folder {
         store.map_err(|source| self.of_keys(source))
     }
 
-    /// Creates the keys database. If there is one, from an interrupted attempt, opens it instead.
+    /// Creates the keys database of a lake without sealed files. Replaces an unused one that an interrupted attempt has
+    /// left, which may be of another key-encryption key. If there is one with keys, opens it instead.
     pub(in crate::lake) fn make_keys(&self, source: &KekSource) -> Result<KeyStore, LakeError> {
         let store = source.load().and_then(|kek| {
-            if self.has_keys() {
-                KeyStore::open(&self.path, kek)
-            } else {
+            if remove_unused(&self.path)? {
                 KeyStore::create(&self.path, kek)
+            } else {
+                KeyStore::open(&self.path, kek)
             }
         });
         store.map_err(|source| self.of_keys(source))

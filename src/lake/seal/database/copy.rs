@@ -66,6 +66,31 @@ fn copy_some(from: &Connection, to: &Path, ids: &[KeyId]) -> Result<(), SealErro
     fill().map_err(SealError::sqlite(to))
 }
 
+/// Removes the keys database in `folder` if it has no key and no registered copy. Without a sealed file, such a
+/// database is what a killed `seal` or a killed creation of a sealed lake has left. Then a later `seal` may use another
+/// key-encryption key. Also removes the files of an interrupted creation. Returns whether no database is there now. The
+/// caller holds the lake's lock, and the lake has no sealed files.
+pub(in crate::lake) fn remove_unused(folder: &Path) -> Result<bool, SealError> {
+    let (path, new) = (folder.join(FILE), folder.join(NEW_FILE));
+    for left in [scrub::journal(&new), new] {
+        store::remove(&left)?;
+    }
+    if std::fs::symlink_metadata(&path).is_err() {
+        return Ok(true);
+    }
+    if !store::is_unused(&path) || !KeyStore::copies(folder).is_ok_and(|copies| copies.is_empty()) {
+        return Ok(false);
+    }
+    // There is no key to overwrite. So a kill in between leaves the whole database or none.
+    let target = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+    for left in [scrub::journal(&target), target, path] {
+        store::remove(&left)?;
+    }
+    let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(SealError::io("sync", folder))?;
+    Ok(true)
+}
+
 /// Overwrites and removes the keys database in `folder`, and the files of an interrupted creation. If the database is a
 /// link, its target is removed, too, if it is a keys database. After that, nobody can open a sealed file of this folder
 /// without a copy of the database.

@@ -359,6 +359,15 @@ pub(in crate::lake::seal) fn keks(connection: &Connection) -> rusqlite::Result<V
     rows.collect()
 }
 
+/// Whether a database has no key and no remains of one. `false` if it cannot be read.
+pub(super) fn is_unused(path: &Path) -> bool {
+    let count = |connection: &Connection| -> rusqlite::Result<i64> {
+        let sql = "SELECT (SELECT count(*) FROM file_key) + (SELECT count(*) FROM unscrubbed)";
+        connection.query_row(sql, [], |row| row.get(0))
+    };
+    connect(path).is_ok_and(|connection| count(&connection).is_ok_and(|keys| keys == 0))
+}
+
 /// Returns the key-encryption keys that a process with `kek` can use, with their numbers: `kek` itself, and the earlier
 /// one if `kek` is the new one of a rotation. Fails if `kek` is in no row.
 fn recognized(rows: Vec<KekRow>, kek: &Kek, path: &Path) -> Result<Vec<(i64, Wrapping)>, SealError> {
