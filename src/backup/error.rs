@@ -126,7 +126,11 @@ impl BackupError {
         match self {
             BackupError::Lake(error) => matches!(
                 error,
-                LakeError::Missing(_) | LakeError::Version { .. } | LakeError::Ledger { .. } | LakeError::Keys { .. }
+                LakeError::Missing(_)
+                    | LakeError::Version { .. }
+                    | LakeError::Restoring(_)
+                    | LakeError::Ledger { .. }
+                    | LakeError::Keys { .. }
             ),
             BackupError::Keys(error) => error.is_of_input(),
             BackupError::Folder { .. }

@@ -1,11 +1,15 @@
 //! Restores a snapshot into an empty folder. A restore builds the snapshot in a subfolder, compares it with its
 //! manifest, and repeats the later erasures. Then it moves the parts to their places, the catalog last. Until the
-//! catalog is there, the folder has no lake. If a restore was killed, the next one removes what it has left.
+//! catalog is there, the folder has no lake, and while the subfolder is there, no command makes one. If a restore was
+//! killed, the next one removes what it has left. If only the subfolder had to be removed, the next one does that, and
+//! returns the result that the killed one has written down.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use super::apply::{Rules, apply};
 use super::error::BackupError;
@@ -15,12 +19,12 @@ use super::manifest::{CATALOG, Manifest, slashed};
 use super::sealed::SnapshotKeys;
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
-use crate::lake::store::image::{LakeImage, Lost, Reserved, discard_keys, erasures, settle_image};
+use crate::lake::store::image::{LakeImage, Lost, RESTORING, Reserved, discard_keys, erasures, settle_image};
 use crate::private;
 
-/// The name of the subfolder in which a restore builds.
-const BUILDING: &str = "restoring";
 const LOCK: &str = "lock";
+/// The file in the subfolder that has the result of the restore. It is written before the first part is moved.
+const RESULT: &str = "restored.json";
 
 /// The options of a restore.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +44,7 @@ pub struct Restoring {
 }
 
 /// The result of a restore.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
     /// The id of the snapshot.
     pub id: String,
@@ -65,23 +69,26 @@ pub struct Restored {
 pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) -> Result<Restored, BackupError> {
     let place = BackupFolder::open(from)?;
     let manifest = place.manifest(options.snapshot.as_deref())?;
+    if let Some(restored) = end_killed(data, &manifest.id)? {
+        return Ok(restored);
+    }
     let ledger = find_ledger(&place, &manifest, data, options)?;
     left_behind(data)?;
     let keys = SnapshotKeys::find(&place, &manifest, options.keys.as_deref(), options.accept_loss)?;
     private::folder(data).map_err(BackupError::io("make", data))?;
     let reserved = Reserved::take(data)?;
-    let building = data.join(BUILDING);
+    let building = data.join(RESTORING);
     clear(data)?;
-    let ledger = match ledger {
-        Some(ledger) => {
-            // Put a copy of the ledger beside the new folder, because later restores of this folder's backups need
-            // it. If another lake's ledger is already there, the restore fails here, before it builds anything.
-            let own = ledger::place(data);
-            ledger.carry_to(&own)?;
-            Ledger::read(&own)?
-        }
-        None => None,
-    };
+    private::folder(&building).map_err(BackupError::io("make", &building))?;
+    sync_folder(data)?;
+    // Put a copy of the ledger beside the new folder, because later restores of this folder's backups need it. If
+    // another lake's ledger is already there, the restore fails here, before it builds anything.
+    let own = ledger::place(data);
+    let carried = ledger.map_or(Ok(None), |ledger| {
+        ledger.carry_to(&own)?;
+        Ledger::read(&own)
+    });
+    let ledger = carried.inspect_err(|_| drop(std::fs::remove_dir_all(&building)))?;
     let built = build(
         (&place, &manifest),
         &building,
@@ -89,7 +96,11 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
         options,
         rules,
     );
-    let restored = match built {
+    let carried = built.and_then(|restored| {
+        write_result(&building, &restored)?;
+        Ok(restored)
+    });
+    let restored = match carried {
         Ok(restored) => restored,
         Err(error) => {
             // The unfinished folder is useless. Destroy its keys, because they may open files with rows of people who
@@ -130,6 +141,33 @@ fn find_ledger(
     Err(BackupError::NoLedger { path, what: refused })
 }
 
+/// Ends a restore of this snapshot that was killed after all parts were in their places, and returns its result.
+/// Returns `None` if there is none.
+fn end_killed(data: &Path, id: &str) -> Result<Option<Restored>, BackupError> {
+    let building = data.join(RESTORING);
+    let Ok(text) = std::fs::read(building.join(RESULT)) else {
+        return Ok(None);
+    };
+    let restored = serde_json::from_slice::<Restored>(&text).ok();
+    let Some(restored) = restored.filter(|restored| restored.id == id && data.join(CATALOG).exists()) else {
+        return Ok(None);
+    };
+    remove_building(&building)?;
+    Ok(Some(restored))
+}
+
+/// Writes down the result of a restore, durably.
+fn write_result(building: &Path, restored: &Restored) -> Result<(), BackupError> {
+    let path = building.join(RESULT);
+    let write = || -> std::io::Result<()> {
+        let mut file = private::options().write(true).create(true).truncate(true).open(&path)?;
+        file.write_all(&serde_json::to_vec(restored)?)?;
+        file.sync_all()
+    };
+    write().map_err(BackupError::io("write", &path))?;
+    sync_folder(building)
+}
+
 /// Returns the names of the files and folders in `data`, except the lock. If there are any, they must be the remains of
 /// a killed restore: the folder `restoring` is among them, and no catalog. Otherwise returns an error.
 fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
@@ -140,7 +178,7 @@ fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
     let mut names: Vec<_> = names.collect::<Result<_, _>>().map_err(BackupError::io("read", data))?;
     names.retain(|name| name != LOCK);
-    let was_restoring = names.iter().any(|name| name == BUILDING) && !names.iter().any(|name| name == CATALOG);
+    let was_restoring = names.iter().any(|name| name == RESTORING) && !names.iter().any(|name| name == CATALOG);
     if !names.is_empty() && !was_restoring {
         return Err(BackupError::Folder {
             path: data.to_owned(),
@@ -157,11 +195,11 @@ fn clear(data: &Path) -> Result<(), BackupError> {
     }
     // Destroy the keys that the killed restore has left. They may open files with rows of people who were erased after
     // the snapshot.
-    discard_keys(&data.join(BUILDING))?;
+    discard_keys(&data.join(RESTORING))?;
     discard_keys(data)?;
     let mut names = left_behind(data)?;
     // Remove the folder `restoring` last, because the next restore recognizes the remains by it.
-    names.sort_by_key(|name| name == BUILDING);
+    names.sort_by_key(|name| name == RESTORING);
     for name in names {
         let path = data.join(name);
         let removed = if path.is_dir() {
@@ -181,8 +219,6 @@ fn build(
     options: &Restoring,
     rules: Rules<'_>,
 ) -> Result<Restored, BackupError> {
-    private::folder(dir).map_err(BackupError::io("make", dir))?;
-    sync_folder(dir.parent().unwrap_or(dir))?;
     let files = Files::new(place);
     for file in &manifest.files {
         let is_shared = is_never_changed(&file.path) && !options.copy;
@@ -267,7 +303,8 @@ fn show(building: &Path, data: &Path) -> Result<(), BackupError> {
     let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
     for entry in entries {
         let name = entry.map_err(BackupError::io("read", building))?.file_name();
-        if name == LOCK || name.to_string_lossy().starts_with(CATALOG) {
+        let stays = [LOCK, RESULT].iter().any(|known| name == *known);
+        if stays || name.to_string_lossy().starts_with(CATALOG) {
             continue;
         }
         let (from, to) = (building.join(&name), data.join(&name));
@@ -277,6 +314,24 @@ fn show(building: &Path, data: &Path) -> Result<(), BackupError> {
     let to = data.join(CATALOG);
     std::fs::rename(building.join(CATALOG), &to).map_err(BackupError::io("write", &to))?;
     sync_folder(data)?;
+    remove_building(building)
+}
+
+/// Removes the subfolder after all parts were moved. The result goes last: until then, the next restore finds it.
+fn remove_building(building: &Path) -> Result<(), BackupError> {
+    let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
+    for entry in entries {
+        let path = entry.map_err(BackupError::io("read", building))?.path();
+        if path.file_name().is_some_and(|name| name == RESULT) {
+            continue;
+        }
+        let removed = if path.is_dir() {
+            std::fs::remove_dir_all(&path)
+        } else {
+            std::fs::remove_file(&path)
+        };
+        removed.map_err(BackupError::io("remove", &path))?;
+    }
     match std::fs::remove_dir_all(building) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(BackupError::io("remove", building)(error)),
         _ => Ok(()),

@@ -72,6 +72,9 @@ pub enum LakeError {
         /// What is wrong, as the rest of a sentence that begins with the path.
         what: String,
     },
+    /// The folder has a backup that is being restored, and no lake yet.
+    #[error("a restore into {} was begun and is not finished: give the same `tabularium restore` again, or remove the folder", .0.display())]
+    Restoring(PathBuf),
     /// The lake is sealed and an open one was requested, or the reverse. Opening a lake does not convert it.
     #[error("the lake at {} is {}", .dir.display(), if *.is_sealed { "sealed, and an open one was asked for" } else { "not sealed; a lake is sealed when it is made, or by `tabularium seal`" })]
     OtherKind {

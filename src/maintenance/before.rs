@@ -53,7 +53,11 @@ impl Before {
         };
         let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
         let is = |name: &OsString, known: &str| name.to_string_lossy().starts_with(known);
-        if names.iter().any(|name| is(name, "catalog") || name == "data") {
+        // If a backup is being restored there, opening a lake says so.
+        if names
+            .iter()
+            .any(|name| is(name, "catalog") || name == "data" || name == "restoring")
+        {
             return Ok(Before::Lake);
         }
         let own = |name: &OsString| is(name, ".") || OWN.iter().any(|known| is(name, known));

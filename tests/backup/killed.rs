@@ -182,11 +182,20 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
             let found = all(&to);
             assert!(found == expected, "round {round}: {} resources", found.len());
             succeeds(&super::program(["check", "--data", to.to_str().unwrap()]));
+            if to.join("restoring").exists() {
+                // The same command ends it.
+                succeeds(&super::program(&arguments));
+                is_good(&to);
+                assert_eq!(all(&to), expected);
+            }
             after += 1;
         } else {
             // No command takes the folder for a lake or creates one over it.
             let info = super::program(["info", "--data", to.to_str().unwrap()]);
             assert_ne!(info.status.code(), Some(0), "{}", said(&info));
+            if to.join("restoring").exists() {
+                is_no_empty_folder(&scene, &to);
+            }
             succeeds(&super::program(&arguments));
             is_good(&to);
             assert_eq!(all(&to), expected);
@@ -198,6 +207,96 @@ fn a_killed_restore_is_no_lake_and_the_next_one_is_whole() {
     println!("{before} kills before there was a lake, {after} after");
     assert!(rounds(USUAL) < 16 || before > 0);
     succeeds(&scene.verify());
+}
+
+/// Checks that no command makes a lake, or anything else, in the folder of a killed restore.
+fn is_no_empty_folder(scene: &Scene, to: &Path) {
+    let input = scene.path("one.ndjson");
+    std::fs::write(&input, r#"{"resourceType":"Patient","id":"other"}"#).unwrap();
+    let (to, input) = (to.to_str().unwrap(), input.to_str().unwrap());
+    let before = files_below(Path::new(to));
+    for arguments in [
+        vec!["import", "--data", to, input],
+        vec!["import", "--sealed", "--data", to, input],
+        vec!["check", "--adopt", "--data", to],
+        vec!["serve", "--listen", "127.0.0.1:0", "--data", to],
+        vec!["app", "add", "--data", to, "other"],
+        vec!["terminology", "load", "--data", to, input],
+    ] {
+        let mut command = Command::new(PROGRAM);
+        let done = command.args(&arguments).env(kind::KEK.0, kind::KEK.1).output().unwrap();
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {}", said(&done));
+    }
+    assert_eq!(files_below(Path::new(to)), before);
+}
+
+/// A restore that is killed between two of its moves left a folder in which `import` made a new lake. All moments
+/// between the moves are played here.
+#[test]
+fn a_restore_killed_between_its_moves_can_be_repeated_and_its_folder_is_not_taken_for_an_empty_one() {
+    let scene = Scene::new();
+    scene.import(super::PEOPLE);
+    scene.backup(&[]);
+    let whole = scene.restore("whole", &[]);
+    let expected = all(&whole);
+    let entries = std::fs::read_dir(&whole).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+    names.retain(|name| name != "lock" && name != "catalog.sqlite");
+    names.sort();
+    let to = scene.path("restored");
+    // The folder of parts is read in any order.
+    for _ in 0..names.len() {
+        names.rotate_left(1);
+        for moved in 0..=names.len() {
+            let building = to.join("restoring");
+            std::fs::create_dir_all(&building).unwrap();
+            std::fs::write(to.join("lock"), "").unwrap();
+            std::fs::write(building.join("restored.json"), "{}").unwrap();
+            for (at, name) in names.iter().enumerate() {
+                let place = if at < moved { &to } else { &building };
+                copy(&whole.join(name), &place.join(name));
+            }
+            copy(&whole.join("catalog.sqlite"), &building.join("catalog.sqlite"));
+            is_no_empty_folder(&scene, &to);
+            succeeds(&scene.run_restore(&to, &[]));
+            is_good(&to);
+            assert_eq!(all(&to), expected);
+            std::fs::remove_dir_all(&to).unwrap();
+            let _ = std::fs::remove_file(scene.path("restored.erasures"));
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_dir() {
+        std::fs::create_dir_all(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            copy(&entry.path(), &to.join(entry.file_name()));
+        }
+    } else {
+        std::fs::copy(from, to).unwrap();
+    }
+}
+
+/// The catalog is in its place, and the killed restore has not removed its folder of parts.
+#[test]
+fn a_restore_killed_after_its_last_move_is_ended_by_the_same_command() {
+    let scene = Scene::new();
+    scene.import(super::PEOPLE);
+    let id = scene.backup(&[]);
+    let to = scene.restore("restored", &[]);
+    let building = to.join("restoring");
+    std::fs::create_dir(&building).unwrap();
+    let result = serde_json::json!({"id": id, "files": 7, "bytes": 1, "owners": 0, "ended": 0, "without_ledger": false,
+        "lost": {"files": 0, "rows": 0, "attachments": 0}, "left": []});
+    std::fs::write(building.join("restored.json"), result.to_string()).unwrap();
+    std::fs::write(building.join("lock"), "").unwrap();
+    let ended = succeeds(&scene.run_restore(&to, &[]));
+    assert!(ended.contains(&format!("restored snapshot {id}: 7 files")), "{ended}");
+    is_good(&to);
+    // Now the folder is that of a lake like any other.
+    assert_eq!(scene.run_restore(&to, &[]).status.code(), Some(2));
 }
 
 /// The same over sealed lakes, in a process of its own.

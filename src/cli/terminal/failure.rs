@@ -59,6 +59,7 @@ impl Failure {
             LakeError::Missing(_)
             | LakeError::NoFolder(_)
             | LakeError::Version { .. }
+            | LakeError::Restoring(_)
             | LakeError::OtherKind { .. }
             | LakeError::Keys { .. } => Failure::input(error.to_string()),
             error => Failure::other(error),

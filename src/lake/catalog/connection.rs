@@ -14,8 +14,8 @@ use crate::private;
 pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Opens a connection that cannot change anything. Fails with [`LakeError::Missing`] if there is no catalog under its
-/// final name, with [`LakeError::NoFolder`] if the folder is a file, and with [`LakeError::Mismatch`] if there are data
-/// files without a catalog.
+/// final name, with [`LakeError::NoFolder`] if the folder is a file, with [`LakeError::Restoring`] if a backup is being
+/// restored there, and with [`LakeError::Mismatch`] if there are data files without a catalog.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
     let path = folder.catalog();
     private::refuse_foreign(&path).map_err(LakeError::io("open", &path))?;
@@ -63,8 +63,10 @@ fn has_log(path: &Path) -> bool {
     std::fs::metadata(&log).is_ok_and(|log| log.len() > 0)
 }
 
-/// Fails if the folder has data files but no catalog, because then its lake has lost the catalog.
+/// Fails if the folder has data files but no catalog, because then its lake has lost the catalog. Also fails if a
+/// backup is being restored there.
 pub(in crate::lake) fn refuse_without_catalog(folder: &Folder) -> Result<(), LakeError> {
+    folder.refuse_restoring()?;
     // Look for the catalog again: another process may have made it, and the files, since the caller looked.
     if !survey::holds_files(folder)? || folder.has_catalog() {
         return Ok(());

@@ -109,6 +109,7 @@ pub fn adopt(dir: impl AsRef<Path>) -> Result<Adopted, LakeError> {
 /// says that the lake is sealed if its files are.
 pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    folder.refuse_restoring()?;
     let kind = kind(&folder)?;
     let folder = folder.unlock(kind, source)?;
     if !folder.data().is_dir() {

@@ -35,6 +35,7 @@ pub fn check_to(dir: &Path, depth: Depth) -> Result<Report, LakeError> {
 /// Checks the lake in a folder with this depth and this source of a sealed lake's key-encryption key. See [`check`].
 pub fn check_with(dir: &Path, depth: Depth, source: &KekSource) -> Result<Report, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    folder.refuse_restoring()?;
     if !folder.has_catalog() && !holds_files(&folder)? {
         return Err(LakeError::Missing(folder.path().to_owned()));
     }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
+use serde::{Deserialize, Serialize};
 
 use super::super::attachment;
 use super::super::catalog;
@@ -21,7 +22,7 @@ use super::super::store::folder::Folder;
 use super::super::store::open::{Lake, LakeOptions};
 
 /// The files and rows of a copy that cannot be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
     /// The number of data files that cannot be read, or whose delete file cannot be read.
     pub files: u64,

@@ -8,6 +8,7 @@
 //! DIR/data/live/Patient/*.parquet     data files and delete files of one table
 //! DIR/data/live/Binary/*.attachment   attachments
 //! DIR/data/.orphans/TIME/...          files of interrupted writers, moved aside
+//! DIR/restoring/                      parts of a backup that is being restored
 //! ```
 //!
 //! Some other files of the program build these paths themselves, without a [`Folder`], for example `copy.rs` beside
@@ -21,6 +22,10 @@ use super::super::seal::{KEYS_FILE, KekSource, KeyStore, Keys, Kind, SealError, 
 
 /// The value of `data_path` in the catalog. It is relative to the lake's folder, so the folder can be moved.
 pub(in crate::lake) const DATA_PATH: &str = "data/";
+
+/// The name of the subfolder in which a backup is restored. While it exists and there is no catalog, the folder is
+/// neither a lake nor empty.
+pub(crate) const RESTORING: &str = "restoring";
 
 /// The beginning of the name under which `tabularium check --adopt` keeps a catalog that it has replaced.
 const KEPT_CATALOG: &str = "catalog.sqlite.damaged-";
@@ -112,6 +117,14 @@ impl Folder {
     /// only looks for a catalog.
     pub(in crate::lake) fn has_catalog(&self) -> bool {
         std::fs::metadata(self.catalog()).is_ok_and(|file| file.is_file() && file.len() > 0)
+    }
+
+    /// Returns [`LakeError::Restoring`] if the folder has parts of a backup that is being restored, and no catalog yet.
+    pub(in crate::lake) fn refuse_restoring(&self) -> Result<(), LakeError> {
+        if self.path.join(RESTORING).exists() && !self.has_catalog() {
+            return Err(LakeError::Restoring(self.path.clone()));
+        }
+        Ok(())
     }
 
     /// Returns the path at which a new catalog is built. When the new catalog is complete, it is renamed to its final

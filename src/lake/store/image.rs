@@ -21,6 +21,8 @@ use super::super::seal::{KekSource, Kind, remove_database};
 use super::folder::Folder;
 use crate::private;
 
+pub(crate) use super::folder::RESTORING;
+
 pub use super::super::commit::lost::{CopyKeys, Lost, drop_unattached, is_sealed_copy};
 
 /// The pause before SQLite retries a copy while another connection has the database locked.
@@ -123,6 +125,13 @@ impl LakeImage {
         let named = catalog::named(&reader, &self.folder.data())?;
         Ok(named.contains_key(&self.folder.path().join(path)))
     }
+}
+
+/// Returns [`LakeError::Restoring`] if a restore into this folder was begun and is not finished. Commands that write
+/// other things than a lake into a data folder call this first.
+pub fn refuse_restoring(dir: &Path) -> Result<(), LakeError> {
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    folder.refuse_restoring()
 }
 
 /// Whether the lake in `dir` is sealed, or is being sealed or unsealed. Does not read its keys.

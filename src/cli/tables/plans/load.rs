@@ -8,6 +8,7 @@ use super::open::failure;
 use crate::cli::terminal::columns::grouped;
 use crate::cli::terminal::failure::Failure;
 use crate::cli::terminal::input::files_only;
+use crate::lake::store::image::refuse_restoring;
 use crate::plans::{Folder, load};
 use crate::published::Shrink;
 
@@ -45,6 +46,7 @@ pub(super) struct Args {
 /// Loads the files and prints what was loaded.
 pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
     files_only(&arguments.files)?;
+    refuse_restoring(&arguments.data).map_err(Failure::from_lake)?;
     let loaded = load(&arguments.files, arguments.year).map_err(failure)?;
     let shrink = if arguments.replace {
         Shrink::Taken

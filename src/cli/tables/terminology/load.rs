@@ -8,6 +8,7 @@ use super::failure;
 use crate::cli::terminal::columns::counted;
 use crate::cli::terminal::failure::{Failure, warn};
 use crate::cli::terminal::input::files_only;
+use crate::lake::store::image::refuse_restoring;
 use crate::published::Shrink;
 use crate::terminology::{Folder, TableEntry, load};
 
@@ -45,6 +46,7 @@ pub(super) struct Args {
 /// loaded before. Prints a warning for each such excerpt.
 pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     files_only(&arguments.files)?;
+    refuse_restoring(&arguments.data).map_err(Failure::from_lake)?;
     let loaded = load::load(&arguments.files, arguments.version.as_deref()).map_err(failure)?;
     let shrink = if arguments.replace {
         Shrink::Taken
