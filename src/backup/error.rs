@@ -100,7 +100,7 @@ pub enum BackupError {
         /// The path at which the ledger was expected.
         path: PathBuf,
         /// What is wrong, as the rest of a sentence that begins with the path.
-        what: &'static str,
+        what: String,
     },
     /// The rules of normalization cannot be read, or the erasures of the service's store cannot be carried out.
     #[error("{0}")]

@@ -17,6 +17,7 @@ use super::files::{Files, How, is_never_changed};
 use super::folder::{BackupFolder, sync_folder};
 use super::manifest::{CATALOG, Manifest, slashed};
 use super::sealed::SnapshotKeys;
+use crate::lake::LakeError;
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
 use crate::lake::store::image::{LakeImage, Lost, RESTORING, Reserved, discard_keys, erasures, settle_image};
@@ -25,6 +26,8 @@ use crate::private;
 const LOCK: &str = "lock";
 /// The file in the subfolder that has the result of the restore. It is written before the first part is moved.
 const RESULT: &str = "restored.json";
+/// The copy of the ledger in the subfolder, until the restored lake gets it.
+const LEDGER: &str = "ledger";
 
 /// The options of a restore.
 #[derive(Clone, Debug, Default)]
@@ -81,12 +84,18 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     clear(data)?;
     private::folder(&building).map_err(BackupError::io("make", &building))?;
     sync_folder(data)?;
-    // Put a copy of the ledger beside the new folder, because later restores of this folder's backups need it. If
-    // another lake's ledger is already there, the restore fails here, before it builds anything.
+    // The new folder gets a copy of the ledger beside it, because later restores of this folder's backups need it. If
+    // there is a ledger already, add what it lacks. If it is another lake's ledger, the restore fails here, before it
+    // builds anything. If there is none, the copy is made in the subfolder, and carried there when it is complete. So a
+    // kill leaves no half of a line in it. If the environment names the ledger, the lake's writer enters erasures there
+    // while the folder is built, so the copy must be there before.
     let own = ledger::place(data);
+    let is_named = std::env::var_os(ledger::VARIABLE).is_some_and(|named| !named.is_empty());
+    let is_there = is_named || own.try_exists().map_err(BackupError::io("find", &own))?;
+    let copy = if is_there { own.clone() } else { building.join(LEDGER) };
     let carried = ledger.map_or(Ok(None), |ledger| {
-        ledger.carry_to(&own)?;
-        Ledger::read(&own)
+        ledger.carry_to(&copy)?;
+        Ledger::read(&copy)
     });
     let ledger = carried.inspect_err(|_| drop(std::fs::remove_dir_all(&building)))?;
     let built = build(
@@ -97,6 +106,10 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
         rules,
     );
     let carried = built.and_then(|restored| {
+        match &ledger {
+            Some(ledger) if !is_there => ledger.read_again()?.carry_to(&own)?,
+            _ => {}
+        }
         write_result(&building, &restored)?;
         Ok(restored)
     });
@@ -126,16 +139,25 @@ fn find_ledger(
     options: &Restoring,
 ) -> Result<Option<Ledger>, BackupError> {
     let path = options.erasures.clone().unwrap_or_else(|| ledger::place(data));
-    // The newest manifest may record a later state of the ledger than the manifest of this snapshot. So compare the
-    // ledger with both. This refuses a copy of the ledger that is older than the newest backup.
-    let newest = place.manifest(None).unwrap_or_else(|_| manifest.clone());
-    let states = [&manifest.ledger, &newest.ledger];
-    let of_same = |ledger: &Ledger| states.iter().all(|state| ledger.goes_on_from(state));
+    // Other manifests may record later states of the ledger than the manifest of this snapshot. So compare the ledger
+    // with all that can be read. This refuses a copy of the ledger that is older than the newest backup. A manifest of
+    // an earlier ledger, which was lost, does not count, unless it is that of this snapshot or of the newest one.
+    let ids = place.ids()?;
+    let newest = ids.last().cloned();
+    let others = ids.iter().filter_map(|id| Manifest::read(&place.path(id)).ok());
+    let others: Vec<Manifest> = others.collect();
+    let of_same = |ledger: &Ledger| {
+        let counts =
+            |other: &&Manifest| other.ledger.ledger == ledger.id() || newest.as_ref().is_some_and(|id| *id == other.id);
+        let mut states = others.iter().filter(counts).chain([manifest]);
+        states.all(|other| ledger.goes_on_from(&other.ledger))
+    };
     let refused = match Ledger::read(&path) {
         Ok(Some(ledger)) if of_same(&ledger) => return Ok(Some(ledger)),
         _ if options.accept_resurrection => return Ok(None),
-        Ok(Some(_)) => "is an older copy, or not the one of this backup",
-        Ok(None) => "is missing",
+        Ok(Some(_)) => "is an older copy, or not the one of this backup".to_owned(),
+        Ok(None) => "is missing".to_owned(),
+        Err(LakeError::Ledger { what, .. }) => what,
         Err(error) => return Err(error.into()),
     };
     Err(BackupError::NoLedger { path, what: refused })
@@ -227,6 +249,11 @@ fn build(
     let data = dir.join("data");
     private::folder(&data).map_err(BackupError::io("make", &data))?;
     is_whole(manifest, dir)?;
+    // The catalog of the snapshot knows how many entries the ledger had of the lake.
+    match ledger.map_or(Ok(()), |ledger| ledger.check_catalog(dir)) {
+        Err(LakeError::Ledger { path, what }) => return Err(BackupError::NoLedger { path, what }),
+        checked => checked?,
+    }
     keys.map_or(Ok(()), |keys| keys.give_to(dir))?;
     let key = settle_image(dir, None, None)?;
     keys.map_or(Ok(()), |keys| keys.end(dir))?;
@@ -303,7 +330,7 @@ fn show(building: &Path, data: &Path) -> Result<(), BackupError> {
     let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
     for entry in entries {
         let name = entry.map_err(BackupError::io("read", building))?.file_name();
-        let stays = [LOCK, RESULT].iter().any(|known| name == *known);
+        let stays = [LOCK, LEDGER, RESULT].iter().any(|known| name == *known);
         if stays || name.to_string_lossy().starts_with(CATALOG) {
             continue;
         }

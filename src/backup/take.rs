@@ -21,7 +21,7 @@ use super::manifest::{CATALOG, Manifest, slashed};
 use crate::lake::check::{Finding, Problem};
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
-use crate::lake::store::image::{LakeImage, Reserved, erasures, record_ledger};
+use crate::lake::store::image::{LakeImage, Reserved, erasures, ledger_for_backup, record_ledger};
 use crate::lake::{Lake, LakeError};
 use crate::private::Below;
 
@@ -61,6 +61,8 @@ pub struct Backed {
     pub removed: u64,
     /// The result of repeating erasures in earlier snapshots.
     pub cleaned: Cleaned,
+    /// The path of the ledger of erasures, if it takes the place of the one on which the lake's earlier backups rely.
+    pub new_ledger: Option<PathBuf>,
 }
 
 /// Makes a backup of a data folder. Removes from earlier snapshots the rows that were erased later.
@@ -68,8 +70,7 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     refuse_overlap(data, to)?;
     Lake::open(data)?;
     let place = BackupFolder::open_or_create(to)?;
-    let ledger_path = ledger::place(data);
-    let ledger = Ledger::read_or_create(&ledger_path)?;
+    let (ledger, is_instead) = ledger_for_backup(data)?;
     // Record the ledger in the lake before the snapshot exists. From then on the lake finishes an erasure only after
     // the ledger has it. So the ledger has all erasures that a restore of this snapshot must repeat.
     record_ledger(data, &ledger)?;
@@ -79,8 +80,9 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
         _ => 0,
     };
     // Remove erased rows from the earlier snapshots even if this backup failed.
-    let ledger = Ledger::read_or_create(&ledger_path)?;
-    let cleaned = clean(&place, &ledger, rules)?;
+    let cleaned = clean(&place, &ledger.read_again()?, rules)?;
+    // The snapshots now rely on the entries that this backup has made.
+    record_ledger(data, &ledger.read_again()?)?;
     if cleaned.damaged.is_empty() {
         place.sweep()?;
     }
@@ -88,6 +90,7 @@ pub fn backup(data: &Path, to: &Path, options: Options, rules: Rules<'_>) -> Res
     made.map(|made| Backed {
         removed,
         cleaned,
+        new_ledger: is_instead.then(|| ledger.path().to_owned()),
         ..made
     })
 }

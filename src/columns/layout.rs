@@ -12,16 +12,16 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The version of the format in `LAYOUT.md`. The footer of every data file states it. The catalog states it, too,
-/// unless one of the versions below applies.
+/// The version of the format of data files in `LAYOUT.md`. The footer of every data file states it.
 pub const LAYOUT_VERSION: u32 = 1;
-/// The version in the catalog after the first attachment was stored. A program that knows only version 1 would take an
-/// attachment for a file that an interrupted writer left, and move it aside. So it must refuse the lake. Data files
-/// keep version 1.
-pub const ATTACHMENTS_LAYOUT_VERSION: u32 = 2;
-/// The version in the catalog of a sealed lake, with or without attachments. It applies from the creation of the lake
-/// on. Data files keep version 1.
-pub const SEALED_LAYOUT_VERSION: u32 = 3;
+/// The version of a catalog. Versions 1 to 3 did not record how many entries the ledger of erasures has of the lake.
+pub const CATALOG_VERSION: u32 = 4;
+/// The version of a catalog after the first attachment was stored. A program without attachments would take an
+/// attachment for a file that an interrupted writer left, and move it aside. So it must refuse the lake.
+pub const ATTACHMENTS_CATALOG_VERSION: u32 = 5;
+/// The version of the catalog of a sealed lake, with or without attachments. It applies from the creation of the lake
+/// on.
+pub const SEALED_CATALOG_VERSION: u32 = 6;
 
 /// The key under which an Arrow field's metadata holds the Parquet field id.
 pub const FIELD_ID: &str = parquet::arrow::PARQUET_FIELD_ID_META_KEY;

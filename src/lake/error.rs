@@ -21,8 +21,8 @@ pub enum LakeError {
         /// The process id in the lock file. `None` if the file has no valid number.
         pid: Option<u32>,
     },
-    /// This program does not know the format of the catalog, for example because a newer program wrote it.
-    #[error("the lake at {} has the format {found}, this program reads {known}", .dir.display())]
+    /// This program does not know the format of the catalog, because an earlier or a newer program wrote it.
+    #[error("the lake at {} has the format {found}, this program reads {known}; {advice}", .dir.display())]
     Version {
         /// The lake's folder.
         dir: PathBuf,
@@ -30,6 +30,8 @@ pub enum LakeError {
         found: String,
         /// The values that this program knows.
         known: String,
+        /// What to do, as a clause of the message.
+        advice: &'static str,
     },
     /// The catalog is damaged or does not match the data files. Nothing was changed. An operator must repair the
     /// lake.
@@ -72,6 +74,9 @@ pub enum LakeError {
         /// What is wrong, as the rest of a sentence that begins with the path.
         what: String,
     },
+    /// A backup has recorded another ledger of erasures since this erasure was entered. A later retry helps.
+    #[error("a backup has made another ledger of erasures meanwhile")]
+    LedgerReplaced,
     /// The folder has a backup that is being restored, and no lake yet.
     #[error("a restore into {} was begun and is not finished: give the same `tabularium restore` again, or remove the folder", .0.display())]
     Restoring(PathBuf),

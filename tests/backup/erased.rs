@@ -299,7 +299,7 @@ fn an_erasure_that_a_restore_finishes_leaves_older_snapshots_too() {
 }
 
 /// Records an erasure and does not finish it.
-fn hide(scene: &Scene, patient: &str) {
+pub(super) fn hide(scene: &Scene, patient: &str) {
     let lake = tabularium::lake::Lake::open(scene.data()).unwrap();
     let intent = tabularium::lake::Intent {
         mode: tabularium::lake::Mode::Live,

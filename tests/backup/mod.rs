@@ -3,6 +3,7 @@
 mod damaged;
 mod erased;
 mod killed;
+mod ledger;
 mod refused;
 mod sealed;
 mod strangers;

@@ -326,18 +326,18 @@ fn a_new_catalog_takes_attachments_and_a_copy_has_them() {
 }
 
 #[test]
-fn a_lake_of_the_first_layout_opens_and_takes_attachments() {
+fn the_first_attachment_raises_the_version_of_the_catalog() {
     let layout = |folder: &Path| -> String {
         let catalog = rusqlite::Connection::open(folder.join("catalog.sqlite")).unwrap();
         let sql = "SELECT value FROM ducklake_metadata WHERE key = 'tabularium_layout_version'";
         catalog.query_row(sql, [], |row| row.get(0)).unwrap()
     };
     let it = fixture();
-    assert_eq!(layout(it.dir.path()), "1", "a lake without attachments is as it was");
+    assert_eq!(layout(it.dir.path()), "4", "a lake without attachments is as it was");
     bring(&it.lake, 1, b"the first ever");
     assert_eq!(
         layout(it.dir.path()),
-        "2",
+        "5",
         "earlier programs are not to take the file for an orphan"
     );
     let again = Lake::open(it.dir.path()).unwrap();

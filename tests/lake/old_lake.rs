@@ -1,13 +1,14 @@
-//! A lake written by the first version of the format can be opened, searched, written and compacted.
+//! A lake with a catalog of an earlier version is refused by name. Data files of the first version can be opened,
+//! searched, written and compacted.
 //!
 //! `fixtures/lake-v1` was created by importing its `first.ndjson` and then its `second.ndjson` into an empty folder. It
-//! is never regenerated. A change that cannot read it changes the format, so it must raise `LAYOUT_VERSION` and still
-//! read it.
+//! is never regenerated. A change that cannot read its data files changes their format, so it must raise
+//! `LAYOUT_VERSION`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tabularium::columns::layout::LAYOUT_VERSION;
+use tabularium::columns::layout::{CATALOG_VERSION, LAYOUT_VERSION};
 use tabularium::lake::file::verify;
 use tabularium::lake::{Lake, Mode};
 
@@ -74,9 +75,40 @@ fn check_answers(lake: &Path) {
     );
 }
 
+/// Gives the catalog of a copy the present version, which differs in the record of a ledger only.
+fn raise(lake: &Path) {
+    let catalog = rusqlite::Connection::open(lake.join("catalog.sqlite")).unwrap();
+    let sql = "UPDATE ducklake_metadata SET value = ? WHERE key = 'tabularium_layout_version'";
+    catalog.execute(sql, [CATALOG_VERSION.to_string()]).unwrap();
+    let _ = std::fs::remove_file(lake.join("catalog.mark"));
+}
+
 #[test]
-fn the_first_formats_lake_reads_writes_and_compacts() {
+fn a_lake_of_an_earlier_version_is_refused_by_name() {
     let lake = copy();
+    for version in ["1", "2", "3"] {
+        let catalog = rusqlite::Connection::open(lake.path().join("catalog.sqlite")).unwrap();
+        let sql = "UPDATE ducklake_metadata SET value = ? WHERE key = 'tabularium_layout_version'";
+        catalog.execute(sql, [version]).unwrap();
+        drop(catalog);
+        for command in ["info", "check", "compact"] {
+            let mut refused = Command::new(env!("CARGO_BIN_EXE_tabularium"));
+            let refused = refused.args([command, "--data"]).arg(lake.path()).output().unwrap();
+            let error = String::from_utf8(refused.stderr).unwrap();
+            assert_eq!(refused.status.code(), Some(2), "{command}: {error}");
+            let wanted = format!("has the format tabularium_layout_version {version}, this program reads 4 or 5 or 6");
+            assert!(
+                error.contains(&wanted) && error.contains("import its records again"),
+                "{command}: {error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn data_files_of_the_first_version_can_be_read_added_to_and_compacted() {
+    let lake = copy();
+    raise(lake.path());
     let snapshot = Lake::open(lake.path()).unwrap().snapshot();
     assert_eq!((snapshot.id, LAYOUT_VERSION), (2, 1));
     let table = snapshot.table(Mode::Live, patient()).unwrap();

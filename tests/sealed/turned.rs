@@ -55,7 +55,7 @@ fn a_lake_that_was_sealed_is_the_same_and_has_nothing_in_clear() {
     assert_eq!(scene.history(), before);
     assert_nothing_in_clear(&scene, &records, "after sealing");
     assert_eq!(scene.kinds().1, 0);
-    assert_eq!(layout(&scene), "3");
+    assert_eq!(layout(&scene), "6");
     scene.done("check", &["--rows"]);
 
     // It continues to work like any sealed lake.
@@ -82,7 +82,7 @@ fn a_lake_that_was_unsealed_is_the_same_and_has_no_keys() {
     assert!(object["files"].as_u64().unwrap() > 0 && object["bytes"].as_u64().unwrap() > 0);
     assert_eq!(scene.history(), before);
     assert_eq!(scene.kinds().0, 0);
-    assert_eq!(layout(&scene), "1");
+    assert_eq!(layout(&scene), "4");
     let names = std::fs::read_dir(scene.data()).unwrap();
     let mut names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(names.all(|name| !name.contains("keys")));

@@ -125,6 +125,12 @@ fn tell(done: &Backed) {
 /// Warns of snapshots whose later erasures are unknown. Returns a failure for each unreadable snapshot, and for each
 /// place that may still hold erased bytes.
 fn left(done: Backed) -> impl Iterator<Item = Failure> {
+    if let Some(path) = &done.new_ledger {
+        warn(&format!(
+            "the ledger of erasures of the earlier backups is lost, and from now on erasures are entered in {}, which has none of the earlier ones",
+            path.display()
+        ));
+    }
     for id in &done.cleaned.unknown {
         warn(&format!(
             "nobody knows what was erased since snapshot {id}, because its ledger of erasures is not the one that is there: it can only be restored with --accept-resurrection; --keep removes it in time"

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::metadata::{LAYOUT_KEY, owner_key};
 use super::snapshots::load::Head;
 use super::stamp;
-use crate::columns::layout::ATTACHMENTS_LAYOUT_VERSION;
+use crate::columns::layout::ATTACHMENTS_CATALOG_VERSION;
 use crate::lake::attachment::{Contents, Mark, Recorded, TABLE as FOLDER, Trailer, is_sealed_name};
 use crate::lake::erase::{ErasedAttachment, Erasure, Intent};
 use crate::lake::error::LakeError;
@@ -250,7 +250,7 @@ pub(super) fn insert_attachments(
     make_table(transaction)?;
     transaction.execute(
         "UPDATE ducklake_metadata SET value = ?1 WHERE key = ?2 AND scope IS NULL AND CAST(value AS INTEGER) < ?1",
-        params![ATTACHMENTS_LAYOUT_VERSION, LAYOUT_KEY],
+        params![ATTACHMENTS_CATALOG_VERSION, LAYOUT_KEY],
     )?;
     for (id, origin) in &commit.origins {
         set_origin(transaction, *id, origin, keys)?;

@@ -8,7 +8,7 @@ use super::connection::open_writer;
 use super::metadata::LAYOUT_KEY;
 use super::sealing::keys::begin_list;
 use super::{pending, stamp};
-use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
+use crate::columns::layout::{ATTACHMENTS_CATALOG_VERSION, CATALOG_VERSION, SEALED_CATALOG_VERSION};
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
@@ -95,9 +95,9 @@ pub(in crate::lake) fn make(folder: &Folder, now: i64, key: OwnerKey) -> Result<
 /// Makes the tables and their first rows.
 fn fill(connection: &mut Connection, now: i64, key: OwnerKey, is_sealed: bool) -> Result<(), LakeError> {
     let layout = if is_sealed {
-        SEALED_LAYOUT_VERSION
+        SEALED_CATALOG_VERSION
     } else {
-        LAYOUT_VERSION
+        CATALOG_VERSION
     };
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch(TABLES)?;
@@ -164,7 +164,7 @@ pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -
         ("version", vec![DUCKLAKE_VERSION.to_owned()]),
         (
             LAYOUT_KEY,
-            [LAYOUT_VERSION, ATTACHMENTS_LAYOUT_VERSION, SEALED_LAYOUT_VERSION]
+            [CATALOG_VERSION, ATTACHMENTS_CATALOG_VERSION, SEALED_CATALOG_VERSION]
                 .map(|one| one.to_string())
                 .to_vec(),
         ),
@@ -178,11 +178,22 @@ pub(in crate::lake) fn check_version(connection: &Connection, folder: &Folder) -
             .optional()?;
         if !found.as_ref().is_some_and(|found| known.contains(found)) {
             let known = known.join(" or ");
+            let number = |text: &str| text.parse::<u32>().ok();
+            let is_earlier = key == LAYOUT_KEY
+                && found
+                    .as_deref()
+                    .and_then(number)
+                    .is_some_and(|found| found < CATALOG_VERSION);
             let found = format!("{key} {}", found.as_deref().unwrap_or("unset"));
             return Err(LakeError::Version {
                 dir: folder.path().to_owned(),
                 found,
                 known,
+                advice: if is_earlier {
+                    "an earlier version of Tabularium wrote it: import its records again into a new folder, or use that version"
+                } else {
+                    "use the program that wrote it"
+                },
             });
         }
     }

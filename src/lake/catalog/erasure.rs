@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::attachment::erase_attachments;
 use super::evidence::{keep_entries, keep_files};
+use super::metadata::raise_ledger;
 use super::pending::{count, make_table};
 use super::sealing::keys::have_keys_destroyed;
 use super::snapshots::expire::schedule;
@@ -14,6 +15,7 @@ use super::snapshots::load::{Head, head};
 use super::snapshots::statistics::recompute;
 use crate::columns::layout::Layout;
 use crate::lake::commit::written::WrittenFile;
+use crate::lake::erase::ledger::Entered;
 use crate::lake::erase::{Entry, ErasedAttachment, ErasedFile, Erasure, Intent};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
@@ -156,11 +158,11 @@ pub(in crate::lake) struct Told {
 }
 
 /// Carries out erasures in one transaction. Replaces or removes files in all snapshots, removes the attachments that
-/// the erasures `attached` cover, stores the evidence, and deletes the records of the erasures `finished`. Returns the
-/// ids of the erasures in `attached`, each with its number of removed attachments.
+/// the erasures `attached` cover, stores the evidence, and deletes the records of the erasures `finished`, which the
+/// ledger `entered` has. Returns the ids of the erasures in `attached`, each with its number of removed attachments.
 pub(in crate::lake) fn exchange(
     connection: &mut Connection,
-    finished: &[u64],
+    (finished, entered): (&[u64], Option<&Entered>),
     exchanges: &[Exchange<'_>],
     attached: &[&Erasure],
     told: Told,
@@ -179,6 +181,9 @@ pub(in crate::lake) fn exchange(
     let entries: Vec<(u64, Entry)> = files.chain(attachments.into_iter().flat_map(of_erasure)).collect();
     keep_entries(&transaction, head.snapshot, entries)?;
     keep_files(&transaction, head.snapshot, told.of_subjects)?;
+    if !finished.is_empty() {
+        raise_ledger(&transaction, entered)?;
+    }
     for id in finished {
         transaction.execute("DELETE FROM tabularium_erasure WHERE erasure_id = ?", [id])?;
     }

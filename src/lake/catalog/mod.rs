@@ -34,7 +34,7 @@ pub(super) use erasure::{
     Exchange, NewPeriod, StoredFile, Told, empty_log, exchange, oldest_snapshot, reached, record,
 };
 pub(super) use evidence::{KeptEvidence, all_entries, entries, forget_entries, put_entries, search};
-pub(super) use metadata::{is_sealed, ledger, owner_key, set_ledger};
+pub(super) use metadata::{is_sealed, ledger, owner_key, record_ledger, set_ledger};
 pub(super) use named::{broken_pages, contradictions, named};
 pub(super) use pending::{count_on as count_erasures_on, epoch, erasures, unfinished};
 pub(super) use sealing::convert::{

@@ -31,6 +31,7 @@ use crate::lake::commit::orphans;
 use crate::lake::commit::transaction::sync_files;
 use crate::lake::deletes;
 use crate::lake::erase::Intent;
+use crate::lake::erase::ledger::Entered;
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
@@ -83,8 +84,8 @@ struct Table {
 #[derive(Default)]
 struct Old {
     key: Option<OwnerKey>,
-    /// The id of the ledger of erasures.
-    ledger: Option<String>,
+    /// The record of the ledger of erasures.
+    ledger: Option<Entered>,
     erasures: Vec<Intent>,
     time: i64,
     snapshot: u64,
@@ -140,7 +141,7 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     let mut connection = catalog::open_writer(&path)?;
     catalog::count_on(&mut connection, old.snapshot, old.epoch)?;
     if old.ledger.is_some() {
-        catalog::set_ledger(&mut connection, old.ledger.as_deref())?;
+        catalog::set_ledger(&mut connection, old.ledger.as_ref())?;
     }
     if kind.has_keys() {
         catalog::set_kind(&connection, kind)?;
@@ -252,7 +253,7 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
         let snapshot = catalog::load(connection, folder, None)?;
         Ok(Old {
             key: Some(catalog::owner_key(connection)?),
-            ledger: catalog::ledger(connection)?,
+            ledger: catalog::ledger(connection).unwrap_or_default(),
             erasures: catalog::unfinished(connection)?,
             time: snapshot.time,
             snapshot: snapshot.id,
@@ -275,7 +276,12 @@ fn old_catalog(folder: &Folder, mark: Option<&Mark>) -> Old {
             old.erasures.push(erasure);
         }
     }
-    old.ledger = old.ledger.or_else(|| Some(mark?.ledger()?.to_owned()));
+    let marked = mark.and_then(Mark::ledger).cloned();
+    old.ledger = match (old.ledger, marked) {
+        // The mark may be newer than the old catalog.
+        (Some(old), Some(marked)) if old.ledger == marked.ledger && marked.entries > old.entries => Some(marked),
+        (old, marked) => old.or(marked),
+    };
     let (snapshot, epoch) = mark.map(Mark::counts).unwrap_or_default();
     let highest = |one: u64, other: u64| [one, other].into_iter().filter(|count| *count < MAX_SNAPSHOT).max();
     old.snapshot = highest(old.snapshot, snapshot).unwrap_or_default();

@@ -4,7 +4,7 @@
 //!
 //! The mark is written after each commit. A process killed in between leaves a mark that is too low. Such a mark
 //! detects fewer faults, but never makes a writer refuse a correct catalog. The mark also keeps what a new catalog
-//! needs if the old one is lost: the owner key, the id of the ledger of erasures, and the erasures whose files may
+//! needs if the old one is lost: the owner key, the record of the ledger of erasures, and the erasures whose files may
 //! remain.
 
 use std::io::Write;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::super::catalog;
 use super::super::catalog::CatalogState;
 use super::super::erase::Intent;
+use super::super::erase::ledger::Entered;
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
 use super::super::owners::scope::{Mode, PatientScope};
@@ -32,9 +33,9 @@ pub(in crate::lake) struct Mark {
     /// exists.
     rows_digest: Option<String>,
     owner_key: String,
-    /// The id of the ledger in which erasures must be entered.
+    /// The ledger in which erasures must be entered, and the entries that it must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    ledger: Option<String>,
+    ledger: Option<Entered>,
     /// Whether a writer must still destroy keys of a sealed lake.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     keys_to_destroy: bool,
@@ -183,9 +184,9 @@ impl Mark {
         (self.newest_snapshot, self.erasures)
     }
 
-    /// Returns the id of the ledger in which erasures must be entered.
-    pub(in crate::lake) fn ledger(&self) -> Option<&str> {
-        self.ledger.as_deref()
+    /// Returns the ledger in which erasures must be entered, and the entries that it must have.
+    pub(in crate::lake) fn ledger(&self) -> Option<&Entered> {
+        self.ledger.as_ref()
     }
 
     /// Whether a writer must still destroy keys of a sealed lake.

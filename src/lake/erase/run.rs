@@ -17,6 +17,7 @@ use crate::lake::catalog::{self, Exchange, StoredFile};
 use crate::lake::commit::transaction::sync_files;
 use crate::lake::commit::writer::LakeWriter;
 use crate::lake::erase::ledger;
+use crate::lake::erase::ledger::Entered;
 use crate::lake::error::LakeError;
 use crate::lake::owners::scope::{Mode, PatientScope, Scope};
 use crate::lake::snapshot::{Snapshot, TableSnapshot};
@@ -72,6 +73,8 @@ pub(super) struct Progress {
     hindered: BTreeSet<u64>,
     /// Whether writing the erasures to the ledger failed. Then none of the erasures is finished.
     is_unlisted: bool,
+    /// The record of the ledger for the catalog, after the erasures were entered. `None` if the lake has no ledger yet.
+    entered: Option<Entered>,
     /// Places where bytes of any erasure may remain, as texts. Examples are old files and keys that could not be
     /// removed, and files that could not be replaced because of a disk error.
     pub(super) left: Vec<String>,
@@ -298,10 +301,7 @@ impl LakeWriter {
         }
         let scopes: Vec<&Scope> = pending.iter().map(|erasure| &*erasure.scope).collect();
         progress.left = self.remove_orphans_of(&scopes);
-        if let Err(error) = self.enter_in_ledger(&pending) {
-            progress.is_unlisted = true;
-            progress.left.push(format!("backups, because {error}"));
-        }
+        self.enter_in_ledger(&pending, &mut progress);
         if let Err(error) = self.rewrite_all(&pending, AT_ONCE, &mut progress) {
             // The disk may not have space for all new files at once. So rewrite one file after the other, which needs
             // less space.
@@ -309,6 +309,9 @@ impl LakeWriter {
             self.leaves_orphans = true;
             progress.hindered.clear();
             progress.done.values_mut().for_each(|done| done.left.clear());
+            if matches!(error, LakeError::LedgerReplaced) {
+                self.enter_in_ledger(&pending, &mut progress);
+            }
             let again = self.lake().refresh();
             let again = again.and_then(|_| self.rewrite_all(&pending, 0, &mut progress));
             if let Err(error) = again {
@@ -332,14 +335,21 @@ impl LakeWriter {
     }
 
     /// Enters the recorded erasures in the ledger, because the catalog keeps no record of a finished erasure. Does
-    /// nothing if this writer repeats erasures of the ledger.
-    fn enter_in_ledger(&self, pending: &[Arc<Erasure>]) -> Result<(), LakeError> {
-        if self.erases_again {
-            return Ok(());
-        }
+    /// nothing if this writer repeats erasures of the ledger. If the ledger cannot be used, no erasure is finished.
+    fn enter_in_ledger(&self, pending: &[Arc<Erasure>], progress: &mut Progress) {
         let (lake, now) = (self.lake(), self.lake().clock().now());
-        let id = catalog::ledger(&self.connection)?;
-        ledger::enter(lake.folder().path(), lake.owner_key(), id.as_deref(), pending, now)
+        let known = catalog::ledger(&self.connection);
+        let entered = known.and_then(|known| match self.erases_again {
+            true => Ok(known),
+            false => ledger::enter(lake.folder().path(), lake.owner_key(), known.as_ref(), pending, now),
+        });
+        match entered {
+            Ok(entered) => progress.entered = entered,
+            Err(error) => {
+                progress.is_unlisted = true;
+                progress.left.push(format!("backups, because {error}"));
+            }
+        }
     }
 
     /// Rewrites every file that the erasures reach. The new files replace the old ones whenever they have more than
@@ -514,7 +524,14 @@ impl LakeWriter {
             of_subjects: std::mem::take(&mut work.told),
         };
         let keys = self.lake().folder().keys().clone();
-        let exchanged = catalog::exchange(&mut self.connection, finished, &work.exchanges, attached, told, &keys);
+        let exchanged = catalog::exchange(
+            &mut self.connection,
+            (finished, progress.entered.as_ref()),
+            &work.exchanges,
+            attached,
+            told,
+            &keys,
+        );
         if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
             // The exchange succeeded. Or it returned an error, but the epoch has changed or cannot be read, so the
             // catalog may name the new files. In both cases do not remove them. If the catalog does not name them, the

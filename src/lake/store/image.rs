@@ -14,6 +14,7 @@ use super::super::check;
 use super::super::check::Finding;
 use super::super::commit::lock::WriteLock;
 use super::super::commit::mark::Mark;
+use super::super::erase::ledger;
 use super::super::erase::ledger::{ErasedSince, Ledger};
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
@@ -182,13 +183,31 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
     }
 }
 
-/// Records in the catalog of the lake in `dir` that its backups rely on this ledger. From then on an erasure is
-/// finished only after the ledger has it. Other processes may write the lake at the same time.
+/// Returns the ledger on which a backup of the lake in `dir` relies, and creates it if it is missing. Also returns
+/// whether it takes the place of another ledger that the catalog has recorded. Returns [`LakeError::Ledger`] if the
+/// ledger is damaged, or lacks entries that the catalog has recorded.
+pub fn ledger_for_backup(dir: &Path) -> Result<(Ledger, bool), LakeError> {
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let read = || {
+        let reader = catalog::open_reader(&folder)?;
+        Ok((catalog::owner_key(&reader)?, catalog::ledger(&reader)?))
+    };
+    let (key, known) = read().map_err(|error: LakeError| error.of_catalog(folder.path()))?;
+    let found = ledger::for_backup(folder.path(), key, known.as_ref())?;
+    Ok((found.ledger, found.is_instead))
+}
+
+/// Records in the catalog of the lake in `dir` that its backups rely on this ledger, and on its present entries. From
+/// then on an erasure is finished only after the ledger has it. Other processes may write the lake at the same time.
 pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let record = || {
-        let known = catalog::open_reader(&folder).and_then(|reader| catalog::ledger(&reader))?;
-        if known.as_deref() == Some(ledger.id()) {
+        let reader = catalog::open_reader(&folder)?;
+        let now = ledger.entered(catalog::owner_key(&reader)?);
+        let known = catalog::ledger(&reader)?;
+        drop(reader);
+        // A writer may have entered more since the ledger was read.
+        if known.is_some_and(|known| known.ledger == now.ledger && known.entries >= now.entries) {
             return Ok(());
         }
         let mut connection = catalog::open_writer(&folder.catalog())?;
@@ -199,7 +218,7 @@ pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
         if let Some(what) = catalog::broken_pages(&connection, true)?.into_iter().next() {
             return Err(LakeError::Damaged(what));
         }
-        catalog::set_ledger(&mut connection, Some(ledger.id()))
+        catalog::record_ledger(&mut connection, &now)
     };
     record().map_err(|error: LakeError| error.of_catalog(folder.path()))
 }
@@ -215,8 +234,8 @@ pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
 }
 
 /// Turns a folder with a copied catalog and its files into a lake. Raises the catalog's count of erasures to the number
-/// of the newest erasure in `carried_out`, records the id of `ledger`, and writes the mark. `ledger` is `None` while
-/// the copy is still being built, because the copy has no ledger yet. Returns the secret that hashes owners.
+/// of the newest erasure in `carried_out`, records `ledger` with its entries, and writes the mark. `ledger` is `None`
+/// while the copy is still being built, because the copy has no ledger yet. Returns the secret that hashes owners.
 pub fn settle_image(
     dir: &Path,
     carried_out: Option<&ErasedSince>,
@@ -236,8 +255,8 @@ pub fn settle_image(
             catalog::count_erasures_on(&transaction, more)?;
             transaction.commit()?;
         }
-        catalog::set_ledger(&mut connection, ledger.map(Ledger::id))?;
         let key = catalog::owner_key(&connection)?;
+        catalog::set_ledger(&mut connection, ledger.map(|ledger| ledger.entered(key)).as_ref())?;
         let digest = catalog::digest(&connection)?;
         Mark::take(&connection, digest, None)?.write(&folder, None)?;
         catalog::empty_log(&connection)?;

@@ -113,6 +113,9 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
     warn_of_no_sources(&store).map_err(Failure::other)?;
+    if let Err(error) = lake.check_ledger() {
+        tracing::warn!("no erasure ends, and no backup is made, because {error}");
+    }
     serve(
         listener,
         Options {

@@ -9,7 +9,7 @@ use super::super::metadata::{LAYOUT_KEY, is_sealed};
 use super::super::pending::count;
 use super::super::snapshots::statistics::{complete, reduce};
 use super::keys::{begin_list, end_list, have_keys_destroyed};
-use crate::columns::layout::{ATTACHMENTS_LAYOUT_VERSION, LAYOUT_VERSION, SEALED_LAYOUT_VERSION};
+use crate::columns::layout::{ATTACHMENTS_CATALOG_VERSION, CATALOG_VERSION, SEALED_CATALOG_VERSION};
 use crate::lake::error::LakeError;
 use crate::lake::seal::Kind;
 
@@ -76,11 +76,11 @@ pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(
 /// Stores the kind of the lake in the metadata.
 pub(in crate::lake) fn set_kind(connection: &Connection, kind: Kind) -> Result<(), LakeError> {
     let layout = if kind.has_keys() {
-        SEALED_LAYOUT_VERSION
+        SEALED_CATALOG_VERSION
     } else if has_attachments(connection)? {
-        ATTACHMENTS_LAYOUT_VERSION
+        ATTACHMENTS_CATALOG_VERSION
     } else {
-        LAYOUT_VERSION
+        CATALOG_VERSION
     };
     let encrypted = if kind.has_keys() { "true" } else { "false" };
     for (key, value) in [("encrypted", encrypted), (LAYOUT_KEY, &layout.to_string())] {

@@ -1,0 +1,186 @@
+//! Enters erasures in a ledger.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use super::super::super::catalog;
+use super::super::super::clock::{Clock, SystemClock};
+use super::super::super::error::LakeError;
+use super::super::super::owners::owner::OwnerKey;
+use super::super::super::store::folder::Folder;
+use super::super::super::store::open::Lake;
+use super::super::Erasure;
+use super::hashes::{Keyer, lake_id};
+use super::lines::{Entered, Entry, Lines, not_the_one};
+use super::place::{named, place};
+use super::read::{Ledger, append, create, open_locked, read_lines, torn};
+
+/// Enters erasures that a lake has recorded, durably and each once. `known` is the catalog's record of the ledger.
+/// Returns the record after these erasures. The transaction that ends them stores it in the catalog.
+///
+/// Returns [`LakeError::Ledger`] if the ledger at its path is not the one that the catalog has recorded, or lacks
+/// entries of this lake, or is damaged. Without a record, this function enters the erasures only if the ledger's file
+/// exists or [`VARIABLE`](super::VARIABLE) is set. If the variable is set and the file is missing, it creates the file.
+/// Otherwise there is no ledger yet, and it returns `None`.
+pub(in crate::lake) fn enter(
+    dir: &Path,
+    key: OwnerKey,
+    known: Option<&Entered>,
+    erasures: &[Arc<Erasure>],
+    now: i64,
+) -> Result<Option<Entered>, LakeError> {
+    let path = place(dir);
+    if known.is_none() && !path.try_exists().map_err(LakeError::io("find", &path))? {
+        if named().is_none() {
+            return Ok(None);
+        }
+        create(&path)?;
+    }
+    enter_at(&path, (key, known), erasures, now, Mend::Allowed).map(Some)
+}
+
+/// A ledger that a backup may rely on.
+#[derive(Debug)]
+pub(in crate::lake) struct ForBackup {
+    /// The ledger.
+    pub(in crate::lake) ledger: Ledger,
+    /// Whether the lake's earlier backups rely on another ledger, which is not at the path.
+    pub(in crate::lake) is_instead: bool,
+}
+
+/// Returns the ledger of a lake, for a backup. Creates it if the file is missing. If the ledger has the id that the
+/// catalog has recorded, it must have all entries that the catalog knows. An incomplete last line is cut off if its
+/// erasure has not ended.
+pub(in crate::lake) fn for_backup(dir: &Path, key: OwnerKey, known: Option<&Entered>) -> Result<ForBackup, LakeError> {
+    let path = place(dir);
+    let Some(lines) = read_lines(&path)? else {
+        let ledger = Ledger::read_or_create(&path)?;
+        let is_instead = known.is_some();
+        return Ok(ForBackup { ledger, is_instead });
+    };
+    // Another ledger may be there, for example one that another lake's backup has made after the loss of a shared one.
+    // Then no entry of it is known.
+    let is_instead = known.is_some_and(|known| known.ledger != lines.head.ledger);
+    let known = known.filter(|_| !is_instead);
+    enter_at(&path, (key, known), &[], SystemClock.now(), Mend::Allowed)?;
+    let ledger = Ledger::read(&path)?.ok_or_else(|| not_the_one(&path, "is missing"))?;
+    Ok(ForBackup { ledger, is_instead })
+}
+
+impl Ledger {
+    /// Enters the erasures that the catalog in `dir` has recorded and not finished. Older copies of the lake also have
+    /// the rows of these erasures. A restored copy must lose the rows, even if the lake itself never finishes the
+    /// erasures.
+    pub fn enter_pending(&self, dir: &Path) -> Result<(), LakeError> {
+        let (key, pending) = pending(dir)?;
+        if pending.is_empty() {
+            return Ok(());
+        }
+        let known = self.entered(key);
+        enter_at(
+            &self.path,
+            (key, Some(&known)),
+            &pending,
+            SystemClock.now(),
+            Mend::Refused,
+        )
+        .map(drop)
+    }
+
+    /// Returns an error if this ledger lacks entries that the catalog in `dir` has recorded.
+    pub fn check_catalog(&self, dir: &Path) -> Result<(), LakeError> {
+        let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+        let read = || {
+            let reader = catalog::open_reader(&folder)?;
+            let known = catalog::ledger(&reader)?;
+            known.map_or(Ok(()), |known| self.check_has(catalog::owner_key(&reader)?, &known))
+        };
+        read().map_err(|error: LakeError| error.of_catalog(folder.path()))
+    }
+}
+
+impl Lake {
+    /// Returns an error if the ledger that this lake's catalog has recorded is missing, lacks entries of this lake, or
+    /// is damaged. An incomplete last line is no error if the next writer mends it.
+    pub fn check_ledger(&self) -> Result<(), LakeError> {
+        let Some(known) = self.with_reader(catalog::ledger)? else {
+            return Ok(());
+        };
+        let path = place(self.folder().path());
+        let lines = read_lines(&path)?.ok_or_else(|| not_the_one(&path, "is missing"))?;
+        check(&path, &lines, self.owner_key(), Some(&known), Mend::Allowed)
+    }
+}
+
+/// Whether an incomplete last line of this lake may be cut off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mend {
+    Allowed,
+    Refused,
+}
+
+fn check(path: &Path, lines: &Lines, key: OwnerKey, known: Option<&Entered>, mend: Mend) -> Result<(), LakeError> {
+    let lake = lake_id(key);
+    // First look for all entries of ended erasures. Only then is the erasure of an incomplete line known not to have
+    // ended.
+    known.map_or(Ok(()), |known| lines.check_has(path, &lake, known))?;
+    let is_fine = lines.torn.is_empty() || mend == Mend::Allowed && lines.is_torn_of(&lake);
+    if is_fine { Ok(()) } else { Err(torn(path, lines)) }
+}
+
+fn enter_at(
+    path: &Path,
+    (key, known): (OwnerKey, Option<&Entered>),
+    erasures: &[Arc<Erasure>],
+    now: i64,
+    mend: Mend,
+) -> Result<Entered, LakeError> {
+    if !path.try_exists().map_err(LakeError::io("find", path))? {
+        return Err(not_the_one(path, "is missing"));
+    }
+    let mut file = open_locked(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(LakeError::io("read", path))?;
+    let lines = Lines::check(path, bytes)?;
+    check(path, &lines, key, known, mend)?;
+    let keyer = Keyer::new(key, &lines.salt);
+    let at = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
+    let own: Vec<&Entry> = lines.of(&keyer.lake).map(|(entry, _)| entry).collect();
+    let mut fresh: Vec<Entry> = Vec::new();
+    for erasure in erasures {
+        let (number, rows) = (erasure.id, keyer.rows(erasure));
+        // The number alone is not enough to recognize an entry, because copies of a lake give the same numbers to
+        // different erasures.
+        if !own.iter().any(|known| known.number == number && known.rows == rows) {
+            fresh.push(Entry {
+                lake: keyer.lake.clone(),
+                nth: (own.len() + fresh.len()) as u64 + 1,
+                number,
+                at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
+                rows,
+            });
+        }
+    }
+    let mut entered = lines.entered(&keyer.lake);
+    if fresh.is_empty() && lines.torn.is_empty() {
+        return Ok(entered);
+    }
+    let (more, sum) = lines.next(&fresh).map_err(LakeError::io("write", path))?;
+    append(&mut file, lines.bytes.len() as u64, &more).map_err(LakeError::io("write", path))?;
+    entered.entries += fresh.len() as u64;
+    entered.sum = sum.unwrap_or(entered.sum);
+    Ok(entered)
+}
+
+/// Returns the erasures that the catalog in `dir` has recorded and not finished. Also returns the lake's owner key.
+fn pending(dir: &Path) -> Result<(OwnerKey, Vec<Arc<Erasure>>), LakeError> {
+    let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
+    let read = || {
+        let reader = catalog::open_reader(&folder)?;
+        Ok((catalog::owner_key(&reader)?, catalog::erasures(&reader)?.pending))
+    };
+    read().map_err(|error: LakeError| error.of_catalog(folder.path()))
+}

@@ -1,0 +1,298 @@
+//! A ledger of erasures that is damaged, older or lost brings nobody back: a command refuses it in one sentence, and
+//! says what to do.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use tabularium::lake::erase::ledger::Ledger;
+
+use super::{Scene, all, program, said, succeeds};
+use crate::harness::process::PROGRAM;
+
+/// The number of people in each lake of these tests.
+const PEOPLE: usize = 6;
+
+/// A lake with people, of whom the first `erased` were erased. A backup was made before the first and after the last
+/// erasure.
+fn scene(erased: usize) -> Scene {
+    let lines = (0..PEOPLE).map(|at| format!(r#"{{"resourceType":"Patient","id":"person-number-{at}"}}"#));
+    let scene = Scene::with(&lines.collect::<Vec<_>>().join("\n"));
+    scene.backup(&[]);
+    (0..erased).for_each(|at| scene.erase(&format!("person-number-{at}")));
+    scene.backup(&[]);
+    scene
+}
+
+fn run_erase(scene: &Scene, patient: &str) -> Output {
+    let data = scene.data();
+    program(["erase", "--yes", "--data", data.to_str().unwrap(), "--patient", patient])
+}
+
+/// Checks that nothing was restored, and for one sentence with this text.
+fn is_refused(done: &Output, to: &Path, text: &str, what: &str) {
+    let error = String::from_utf8(done.stderr.clone()).unwrap();
+    assert_eq!(done.status.code(), Some(2), "{what}: {}", said(done));
+    assert!(
+        error.lines().count() == 1 && error.contains(text) && error.contains("--accept-resurrection"),
+        "{what}: {error}"
+    );
+    assert!(!to.exists(), "{what}");
+}
+
+/// Checks that neither a backup nor an erasure goes on with this ledger, and that they leave it as it is.
+fn is_refused_by_the_lake(scene: &Scene, what: &str) {
+    let before = std::fs::read(scene.ledger()).unwrap();
+    let snapshots = scene.snapshots();
+    let refused = scene.run_backup(&[]);
+    assert_eq!(refused.status.code(), Some(2), "{what}: {}", said(&refused));
+    assert!(
+        said(&refused).contains("the ledger of erasures"),
+        "{what}: {}",
+        said(&refused)
+    );
+    assert_eq!(scene.snapshots(), snapshots);
+    assert_eq!(std::fs::read(scene.ledger()).unwrap(), before, "{what}");
+}
+
+/// 120 flipped bits, lost and exchanged lines, cut ends and older copies. A flipped bit in a hash brought the person
+/// back with exit code 0, and so did an older copy of the ledger.
+#[test]
+fn damaged_and_older_ledgers_bring_nobody_back() {
+    let scene = scene(4);
+    let expected = all(&scene.data());
+    let whole = std::fs::read(scene.ledger()).unwrap();
+    let (to, first) = (scene.path("restored"), scene.snapshots()[0].clone());
+    let seed = 38;
+    println!("seed {seed}");
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut flips = Vec::new();
+    for _ in 0..120 {
+        let (at, bit) = (random.random_range(0..whole.len()), random.random_range(0..8));
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1 << bit;
+        flips.push((format!("bit {bit} of byte {at}"), flipped));
+    }
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    assert_eq!(lines.len(), 5);
+    for lost in 0..lines.len() {
+        let left: Vec<&[u8]> = (0..lines.len()).filter(|at| *at != lost).map(|at| lines[at]).collect();
+        flips.push((format!("without line {lost}"), left.concat()));
+        flips.push((format!("ended before line {lost}"), lines[..lost].concat()));
+        let length = lines[..lost].concat().len();
+        flips.push((format!("cut in line {lost}"), whole[..length + 40].to_vec()));
+    }
+    flips.push((
+        "exchanged".to_owned(),
+        [lines[0], lines[2], lines[1], lines[3], lines[4]].concat(),
+    ));
+    for (at, (what, damaged)) in flips.iter().enumerate() {
+        std::fs::write(scene.ledger(), damaged).unwrap();
+        let snapshot = ["--snapshot", first.as_str()];
+        let refused = scene.run_restore(&to, if at % 2 == 0 { &[] } else { &snapshot });
+        is_refused(&refused, &to, "the ledger of erasures", what);
+        if at % 8 == 0 || at >= 120 {
+            is_refused_by_the_lake(&scene, what);
+        }
+    }
+    // An erasure hides the records, and does not end.
+    std::fs::write(scene.ledger(), &flips[0].1).unwrap();
+    let done = run_erase(&scene, "person-number-4");
+    assert_eq!(done.status.code(), Some(3), "{}", said(&done));
+    assert!(
+        said(&done).contains("backups, because the ledger of erasures"),
+        "{}",
+        said(&done)
+    );
+    assert!(all(&scene.data()).iter().all(|text| !text.contains("person-number-4")));
+    assert_eq!(std::fs::read(scene.ledger()).unwrap(), flips[0].1);
+    // The right ledger is put back, and all goes on.
+    std::fs::write(scene.ledger(), &whole).unwrap();
+    succeeds(&program(["compact", "--data", scene.data().to_str().unwrap()]));
+    let restored = scene.restore("restored", &["--snapshot", &first]);
+    let left = expected.into_iter().filter(|text| !text.contains("person-number-4"));
+    assert_eq!(all(&restored), left.collect::<Vec<_>>());
+    scene.backup(&[]);
+}
+
+/// No backup has seen the last erasure, so only the catalog tells that it is missing.
+#[test]
+fn a_lake_refuses_a_ledger_that_is_older_than_its_last_erasure() {
+    let scene = scene(2);
+    let older = std::fs::read(scene.ledger()).unwrap();
+    scene.erase("person-number-2");
+    let newest = std::fs::read(scene.ledger()).unwrap();
+    std::fs::write(scene.ledger(), &older).unwrap();
+    is_refused_by_the_lake(&scene, "an older copy");
+    let done = run_erase(&scene, "person-number-3");
+    assert_eq!(done.status.code(), Some(3), "{}", said(&done));
+    let clause = "is older than the lake: it has 2 erasures of the lake, and 3 have ended";
+    assert!(said(&done).contains(clause), "{}", said(&done));
+    assert!(at_start(&scene, &[]).contains(clause));
+    std::fs::write(scene.ledger(), &newest).unwrap();
+    scene.backup(&[]);
+    assert_eq!(std::fs::read_to_string(scene.ledger()).unwrap().lines().count(), 5);
+}
+
+/// What a server writes to its log until it serves for a moment.
+fn at_start(scene: &Scene, more: &[&str]) -> String {
+    let data = scene.data();
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
+    let (log, out) = (scene.path("log"), scene.path("out"));
+    let file = |path: &Path| Stdio::from(std::fs::File::create(path).unwrap());
+    let mut child = command
+        .args(more)
+        .stdout(file(&out))
+        .stderr(file(&log))
+        .spawn()
+        .unwrap();
+    let text = || {
+        let mut text = String::new();
+        for path in [&out, &log] {
+            std::fs::File::open(path).unwrap().read_to_string(&mut text).unwrap();
+        }
+        text
+    };
+    let begun = Instant::now();
+    while !text().contains("serving") && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(child.try_wait().unwrap().is_none(), "{}", text());
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    text()
+}
+
+#[test]
+fn a_server_says_at_each_start_that_the_ledger_is_lost() {
+    let scene = scene(1);
+    assert!(!at_start(&scene, &[]).contains("the ledger of erasures"));
+    let ledger = std::fs::read(scene.ledger()).unwrap();
+    std::fs::remove_file(scene.ledger()).unwrap();
+    for _ in 0..2 {
+        let log = at_start(&scene, &[]);
+        assert!(
+            log.contains("the ledger of erasures") && log.contains("is missing"),
+            "{log}"
+        );
+    }
+    let mut damaged = ledger.clone();
+    damaged[100] ^= 1;
+    std::fs::write(scene.ledger(), &damaged).unwrap();
+    assert!(at_start(&scene, &[]).contains("is damaged: line 1"));
+    // The next backup makes another ledger, and says so.
+    std::fs::remove_file(scene.ledger()).unwrap();
+    let made = succeeds(&scene.run_backup(&[]));
+    assert!(
+        made.contains("the ledger of erasures of the earlier backups is lost"),
+        "{made}"
+    );
+    let log = at_start(&scene, &[]);
+    assert!(!log.contains("the ledger of erasures"), "{log}");
+    let again = succeeds(&scene.run_backup(&[]));
+    assert!(!again.contains("is lost"), "{again}");
+}
+
+/// Records an erasure and enters it in the ledger, as a process does that is killed before it ends the erasure.
+fn enter_only(scene: &Scene, patient: &str) {
+    super::erased::hide(scene, patient);
+    let ledger = Ledger::read(&scene.ledger()).unwrap().unwrap();
+    ledger.enter_pending(&scene.data()).unwrap();
+}
+
+#[test]
+fn an_erasure_that_was_killed_between_ledger_and_catalog_is_entered_once() {
+    let scene = scene(1);
+    enter_only(&scene, "person-number-1");
+    let entered = std::fs::read(scene.ledger()).unwrap();
+    succeeds(&program(["compact", "--data", scene.data().to_str().unwrap()]));
+    assert_eq!(std::fs::read(scene.ledger()).unwrap(), entered);
+    scene.erase("person-number-2");
+    let restored = scene.restore("restored", &["--snapshot", &scene.snapshots()[0]]);
+    assert_eq!(all(&restored), all(&scene.data()));
+}
+
+/// A writer was killed in the middle of a line. The next writer of the lake cuts it off, a restore refuses it.
+#[test]
+fn a_half_line_of_an_erasure_that_has_not_ended_is_mended_by_the_next_writer() {
+    let scene = scene(1);
+    let before = std::fs::read(scene.ledger()).unwrap();
+    enter_only(&scene, "person-number-1");
+    let entered = std::fs::read(scene.ledger()).unwrap();
+    let to = scene.path("restored");
+    let data = scene.data();
+    for cut in [1, 2, 30, 90, entered.len() - before.len() - 1] {
+        std::fs::write(scene.ledger(), &entered[..entered.len() - cut]).unwrap();
+        is_refused(&scene.run_restore(&to, &[]), &to, "its last line", &cut.to_string());
+    }
+    succeeds(&program(["compact", "--data", data.to_str().unwrap()]));
+    let text = std::fs::read_to_string(scene.ledger()).unwrap();
+    assert!(text.starts_with(std::str::from_utf8(&before).unwrap()) && text.lines().count() == 3);
+    let restored = scene.restore("restored", &["--snapshot", &scene.snapshots()[0]]);
+    assert_eq!(all(&restored), all(&data));
+    // Now the erasure has ended, so the same half of a line is damage.
+    std::fs::write(scene.ledger(), &entered[..entered.len() - 30]).unwrap();
+    is_refused_by_the_lake(&scene, "after its end");
+}
+
+/// Two lakes share a ledger. Each compares it with its own count.
+#[test]
+fn two_lakes_that_share_a_ledger_each_notice_an_older_copy() {
+    let (one, other) = (scene(0), scene(0));
+    let shared = one.path("shared");
+    let run = |scene: &Scene, arguments: &[&str]| {
+        let data = scene.data();
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).args(["--data", data.to_str().unwrap()]);
+        command.env("TABULARIUM_ERASURES", &shared).output().unwrap()
+    };
+    let backup = |scene: &Scene| {
+        let to = scene.path("shared-backups");
+        run(scene, &["backup", "--to", to.to_str().unwrap()])
+    };
+    let erase = |scene: &Scene, patient: &str| run(scene, &["erase", "--yes", "--patient", patient]);
+    succeeds(&backup(&one));
+    succeeds(&backup(&other));
+    succeeds(&erase(&one, "person-number-0"));
+    let older = std::fs::read(&shared).unwrap();
+    succeeds(&erase(&other, "person-number-0"));
+    let newest = std::fs::read(&shared).unwrap();
+    std::fs::write(&shared, &older).unwrap();
+    succeeds(&backup(&one));
+    assert_eq!(backup(&other).status.code(), Some(2));
+    let done = erase(&other, "person-number-1");
+    assert!(said(&done).contains("is older than the lake"), "{}", said(&done));
+    std::fs::write(&shared, &newest).unwrap();
+    succeeds(&backup(&other));
+    succeeds(&erase(&one, "person-number-2"));
+    // Half of the other lake's line is not this lake's to mend.
+    super::erased::hide(&other, "person-number-3");
+    Ledger::read(&shared)
+        .unwrap()
+        .unwrap()
+        .enter_pending(&other.data())
+        .unwrap();
+    let entered = std::fs::read(&shared).unwrap();
+    std::fs::write(&shared, &entered[..entered.len() - 20]).unwrap();
+    assert_eq!(backup(&one).status.code(), Some(2));
+    succeeds(&run(&other, &["compact"]));
+    succeeds(&backup(&one));
+}
+
+/// Readers wait for a writer that is in the middle of a line.
+#[test]
+fn a_ledger_is_read_whole_while_another_process_appends() {
+    let scene = scene(0);
+    std::thread::scope(|threads| {
+        let writer = threads.spawn(|| (0..PEOPLE - 1).for_each(|at| scene.erase(&format!("person-number-{at}"))));
+        while !writer.is_finished() {
+            Ledger::read(&scene.ledger()).unwrap().unwrap();
+        }
+    });
+    assert_eq!(std::fs::read_to_string(scene.ledger()).unwrap().lines().count(), PEOPLE);
+}
