@@ -53,6 +53,12 @@ pub enum ScanError {
         /// The position of the row in the file.
         row: u32,
     },
+    /// The answer needs more work than its budget has.
+    #[error("the answer needs more work than one answer may do")]
+    TooCostly,
+    /// The answer was asked to stop, because nobody waits for it any more.
+    #[error("nobody waits for the answer any more")]
+    Stopped,
 }
 
 impl From<ScanError> for DataFusionError {

@@ -5,6 +5,7 @@
 //! The module does not know searches or views. Their plans name leaves and filters, and get columns and locators back.
 //! The trait [`Predicate`] describes a filter. The file `conditions/lower.rs` alone decides how a scan applies filters.
 
+mod budget;
 mod cache;
 mod conditions;
 mod decode;
@@ -17,6 +18,7 @@ mod rows;
 mod table;
 mod visible;
 
+pub use budget::{Budget, Stop};
 pub use cache::memory::{MemoryLimits, MemoryUse};
 pub use cache::warm::Warmed;
 pub use error::ScanError;

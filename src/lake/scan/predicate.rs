@@ -45,6 +45,12 @@ pub trait Predicate: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns the work of testing one row, in the unit of a [`Budget`](super::Budget). A simple comparison counts as
+    /// one.
+    fn cost(&self) -> u64 {
+        1
+    }
+
     /// Returns for each row of a batch whether it matches. A null result counts as `false`. If the batch lacks a
     /// column, the predicate treats the column as null in all rows.
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError>;

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use arrow::datatypes::{Schema, SchemaRef};
 
+use super::budget::Budget;
 use super::cache::file::OpenFile;
 use super::cache::held::Held;
 use super::cache::memory::{Memory, MemoryLimits, MemoryUse};
@@ -100,6 +101,7 @@ impl Reader {
             erasures: self.erasures().of(snapshot, scope),
             held: None,
             watch: Weak::new(),
+            budget: None,
         }
     }
 }
@@ -124,6 +126,8 @@ pub struct ScopedTable {
     pub(super) held: Option<Arc<Held>>,
     /// The watch that records the reads. It is weak, so a table that outlives the watch records nothing.
     pub(super) watch: Weak<Watch>,
+    /// The budget of the answer. `None` if its work is not bounded.
+    pub(super) budget: Option<Arc<Budget>>,
 }
 
 impl ScopedTable {
@@ -133,6 +137,19 @@ impl ScopedTable {
             watch: Arc::downgrade(watch),
             ..self
         }
+    }
+
+    /// Returns the same table with a budget for its reads, and for the reads of tables made from it.
+    pub fn within(self, budget: &Arc<Budget>) -> ScopedTable {
+        ScopedTable {
+            budget: Some(budget.clone()),
+            ..self
+        }
+    }
+
+    /// Takes work from the table's budget, as [`Budget::spend`] does. Without a budget, any work is allowed.
+    pub fn spend(&self, work: u64) -> Result<(), ScanError> {
+        self.budget.as_ref().map_or(Ok(()), |budget| budget.spend(work))
     }
 
     /// Returns the watch that records the reads. `None` if there is none or it was dropped.
@@ -179,10 +196,12 @@ impl ScopedTable {
         !self.files().is_empty()
     }
 
-    /// Returns the table of another type in the same scope and snapshot, with the same watch. It holds no files open.
+    /// Returns the table of another type in the same scope and snapshot, with the same watch and the same
+    /// budget. It holds no files open.
     pub fn other(&self, type_id: TypeId) -> ScopedTable {
         ScopedTable {
             watch: self.watch.clone(),
+            budget: self.budget.clone(),
             ..self.reader.table(&self.snapshot, type_id, &self.scope)
         }
     }

@@ -42,6 +42,12 @@ impl Snapshot {
         self.tables.iter().any(lost)
     }
 
+    /// Returns the number of stored resources of all types in a mode.
+    pub fn stored(&self, mode: Mode) -> u64 {
+        let of_mode = self.tables.iter().filter(|((of, _), _)| *of == mode);
+        of_mode.map(|(_, table)| table.rows).sum()
+    }
+
     /// Returns the table of a resource type, if a row of this type was ever stored in this mode.
     pub fn table(&self, mode: Mode, type_id: TypeId) -> Option<&Arc<TableSnapshot>> {
         self.tables.get(&(mode, type_id))

@@ -79,6 +79,10 @@ impl Predicate for DynamicFilter {
         self.known.get().map_or(&self.nothing, |known| known.necessary())
     }
 
+    fn cost(&self) -> u64 {
+        self.known.get().map_or(1, |known| known.cost())
+    }
+
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         match self.known.get() {
             Some(known) => known.keep(batch),

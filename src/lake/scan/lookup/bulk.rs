@@ -14,7 +14,7 @@ use super::super::report::watch::SeenRows;
 use super::super::row::Row;
 use super::super::table::ScopedTable;
 use super::locator::Locator;
-use super::point::{KEPT_AT_ONCE, has_id, mentions_id};
+use super::point::{BYTES_OF_A_UNIT, KEPT_AT_ONCE, has_id, mentions_id};
 use crate::columns::conditions::hash_id;
 use crate::lake::owners::owner::SHARED;
 use crate::lake::snapshot::DataFile;
@@ -31,6 +31,9 @@ pub struct Sought {
 /// A row that was found, with its locator. `None` if the scope shows no row of the id.
 pub type PlacedRow = Option<(Locator, Row)>;
 
+/// The work of looking for one id: its row group, its page and its text.
+const PER_ID: u64 = 64;
+
 /// The requested rows and the results so far.
 struct Search<'s> {
     sought: &'s [Sought],
@@ -45,8 +48,11 @@ impl ScopedTable {
     /// of an id, the list has `None` for this id. Returns `None` instead of a list if the resources have more than
     /// `max_bytes` bytes in all.
     pub fn read_all(&self, sought: &[Sought], max_bytes: usize) -> Result<Option<Vec<PlacedRow>>, ScanError> {
+        self.spend(PER_ID * sought.len() as u64)?;
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let found = self.search(sought, max_bytes)?;
+        let read = found.iter().flatten().flatten();
+        self.spend(read.map(|(_, row)| row.resource.len() as u64).sum::<u64>() / BYTES_OF_A_UNIT)?;
         if let Some((watch, started)) = started {
             let rows = || found.iter().flatten().flatten();
             let seen = SeenRows {

@@ -18,6 +18,7 @@ use super::super::decode::columns;
 use super::super::error::ScanError;
 use super::super::report::watch::SeenPerson;
 use super::super::rows::clip::{Clip, is_asked};
+use super::super::rows::partition::ROWS_OF_A_READ;
 use super::super::rows::request::Person;
 use super::super::table::ScopedTable;
 use super::locator;
@@ -32,6 +33,10 @@ pub struct PersonRows {
     /// then the locator columns.
     pub batch: RecordBatch,
 }
+
+/// The work of finding a person's rows and columns in the cache. A request that asks for very many small tables is
+/// bounded by this.
+const PER_READ: u64 = 1_000;
 
 /// The number of columns that were not cached, and the number of bytes read for them.
 #[derive(Clone, Copy, Default)]
@@ -49,7 +54,9 @@ impl ScopedTable {
         }
         let clip = self.clip(&wanted);
         let started = Instant::now();
+        self.spend(PER_READ)?;
         let (key, base) = self.person_rows(person)?;
+        self.spend(base.count as u64 / ROWS_OF_A_READ)?;
         let (columns, read) = self.person_columns(&base, &clip)?;
         if read.columns > 0 {
             self.reader.memory.keep_person(&key, &base);

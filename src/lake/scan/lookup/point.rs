@@ -26,6 +26,11 @@ use crate::lake::snapshot::DataFile;
 /// thousands of rows does not evict other rows.
 pub(in crate::lake::scan) const KEPT_AT_ONCE: usize = 100;
 
+/// The work of reading one resource by its id or its locator.
+const PER_RESOURCE: u64 = 64;
+/// Reading this many bytes of resources counts as one further unit of work.
+pub(in crate::lake::scan) const BYTES_OF_A_UNIT: u64 = 32;
+
 /// A row of an open file.
 pub(in crate::lake::scan) struct Found {
     pub(in crate::lake::scan) file: Arc<OpenFile>,
@@ -45,6 +50,7 @@ struct Group {
 impl ScopedTable {
     /// Returns the resource of this id. `None` if the scope shows none.
     pub fn read(&self, id: &str) -> Result<Option<Row>, ScanError> {
+        self.spend(PER_RESOURCE)?;
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let row = self.read_one(id)?;
         if let Some((watch, started)) = started {
@@ -109,8 +115,11 @@ impl ScopedTable {
     /// Returns the resources at these locators, as `resources` does. `None` if they have more than `max_bytes` bytes in
     /// all.
     pub fn resources_at_most(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
+        self.spend(PER_RESOURCE * places.len() as u64)?;
         let started = self.watch().map(|watch| (watch, Instant::now()));
         let rows = self.rows_at_most(places, max_bytes, places.len() <= KEPT_AT_ONCE)?;
+        let read = rows.iter().flatten().map(|row| row.resource.len() as u64);
+        self.spend(read.sum::<u64>() / BYTES_OF_A_UNIT)?;
         if let Some((watch, started)) = started {
             watch.rows(
                 self.type_id,
@@ -120,8 +129,8 @@ impl ScopedTable {
         Ok(rows)
     }
 
-    /// Returns the resources at these locators, as `resources_at_most` does. Does not use the cache of rows, and
-    /// records nothing in the watch. For callers that read very many rows.
+    /// Returns the resources at these locators, as `resources_at_most` does. Does not use the cache of rows,
+    /// records nothing in the watch, and takes no work from the budget. For callers that read very many rows.
     pub fn resources_in_passing(&self, places: &[Locator], max_bytes: usize) -> Result<Option<Vec<Row>>, ScanError> {
         self.rows_at_most(places, max_bytes, false)
     }

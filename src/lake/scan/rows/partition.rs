@@ -29,6 +29,11 @@ use crate::lake::snapshot::DataFile;
 /// files are open at the same time. A share with more files is read in the table's order.
 const MAX_RANKED: usize = 256;
 
+/// The work of opening one part of a row group, whether a row of it is read or not.
+const PER_GROUP: u64 = 16;
+/// Decoding a column of this many rows counts as one unit of work.
+pub(in crate::lake::scan) const ROWS_OF_A_READ: u64 = 4;
+
 /// The result of a step.
 pub(in crate::lake::scan) enum Step {
     /// A batch of rows.
@@ -243,6 +248,7 @@ impl Rows {
         let count = rows.count();
         let report = &mut self.done.report;
         report.prune_time += started.elapsed();
+        scan.table.spend(PER_GROUP + count as u64 / ROWS_OF_A_READ)?;
         if count == 0 {
             report.row_groups_pruned += usize::from(is_first);
             if is_watched {

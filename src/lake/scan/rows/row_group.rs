@@ -18,6 +18,7 @@ use super::super::decode::columns;
 use super::super::error::ScanError;
 use super::super::lookup::locator::{FILE, ROW};
 use super::super::report::counts::ScanReport;
+use super::partition::ROWS_OF_A_READ;
 use super::resolved::Scan;
 use crate::fhir::storage::NUMBER;
 
@@ -119,6 +120,7 @@ impl Filtering {
         for condition in &scan.items {
             if !rows.is_empty() {
                 let (started, count) = (Instant::now(), rows.count());
+                scan.table.spend(count as u64 / ROWS_OF_A_READ)?;
                 rows = scan.table.matching(condition, file, group, &rows, &read)?;
                 report.filtered(&condition.label, (count, rows.count()), started.elapsed());
             }
@@ -128,6 +130,7 @@ impl Filtering {
             let mut found = Ranges::default();
             for choice in choices.iter().filter(|choice| choice.may_hold(file, group)) {
                 if !rows.is_empty() {
+                    scan.table.spend(count as u64 / ROWS_OF_A_READ)?;
                     found = found.union(&scan.table.matching(&choice.condition, file, group, &rows, &read)?);
                 }
             }
@@ -188,6 +191,7 @@ impl Filtering {
         let started = Instant::now();
         let from = self.mask.len();
         let count = portion.0.min(self.early.num_rows() - from);
+        scan.table.spend((count as u64).saturating_mul(predicate.cost()))?;
         let mask = definite(predicate.keep(&adapt(&self.early.slice(from, count), schema)?)?);
         if mask.len() != count {
             return Err(ScanError::Columns(arrow::error::ArrowError::ComputeError(format!(
