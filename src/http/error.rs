@@ -295,6 +295,7 @@ impl From<SearchError> for Error {
             SearchError::TooManyIncluded(_)
             | SearchError::TooManyJoined(_)
             | SearchError::TooManyContained(_)
+            | SearchError::TooCostly
             | SearchError::LongLinks(_) => Error::TooCostly(error.to_string()),
             error if error.is_too_costly() => Error::TooCostly(
                 "the expression of a search parameter costs more over these records than there is for it".to_owned(),

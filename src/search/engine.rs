@@ -12,21 +12,44 @@ use super::parameters::resolver::{Resolver, Surroundings};
 use super::run::sessions::Sessions;
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchParameters};
-use crate::lake::{Lake, LakeError, Snapshot};
+use crate::lake::scan::{Budget, ScopedTable, Stop};
+use crate::lake::{Lake, LakeError, Scope, Snapshot};
 use crate::terminology::Terminology;
 
 /// The maximum bytes of matching resources on a page. If the next resource would exceed it, the page ends before this
 /// resource, and its `next` link leads to it. The first resource of a page may be larger.
 pub const MAX_PAGE_BYTES: usize = 16 << 20;
 
-/// Runs searches over one lake. All requests share one engine.
-#[derive(Debug)]
+/// The maximum work of one search, in the unit of a [`Budget`]. `base` is about a second of one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkLimits {
+    /// The work that every search may do.
+    pub base: u64,
+    /// The work that a search with an application's token may do in addition, for each resource that the lake stores in
+    /// the token's mode. To search the text of a resource for words (`_content`) takes less than half of this.
+    pub per_resource: u64,
+}
+
+impl Default for WorkLimits {
+    fn default() -> WorkLimits {
+        WorkLimits {
+            base: 64 << 20,
+            per_resource: 512,
+        }
+    }
+}
+
+/// Runs searches over one lake. All requests share one engine. It is cheap to clone.
+#[derive(Clone, Debug)]
 pub struct Engine {
     lake: Lake,
-    programs: Programs,
-    sessions: Sessions,
+    programs: Arc<Programs>,
+    sessions: Arc<Sessions>,
     pub(super) includes: IncludeLimits,
     terminology: Arc<Terminology>,
+    work: WorkLimits,
+    /// Ends the searches of this engine.
+    stop: Stop,
 }
 
 impl Engine {
@@ -35,10 +58,12 @@ impl Engine {
     pub fn new(lake: Lake, parameters: Arc<SearchParameters>) -> Engine {
         Engine {
             lake,
-            programs: Programs::new(parameters),
-            sessions: Sessions::new(),
+            programs: Arc::new(Programs::new(parameters)),
+            sessions: Arc::new(Sessions::new()),
             includes: IncludeLimits::default(),
             terminology: Arc::default(),
+            work: WorkLimits::default(),
+            stop: Stop::default(),
         }
     }
 
@@ -52,12 +77,23 @@ impl Engine {
         Engine { includes, ..self }
     }
 
+    /// Sets the limits for the work of one search.
+    pub fn with_work_limits(self, work: WorkLimits) -> Engine {
+        Engine { work, ..self }
+    }
+
+    /// Returns the same engine for one request. When `stop` is asked, the searches of the returned engine end with an
+    /// error.
+    pub fn until(&self, stop: Stop) -> Engine {
+        Engine { stop, ..self.clone() }
+    }
+
     /// Makes every search a plan that evaluates each criterion on each row of its scope. The plan ignores statistics,
     /// dictionaries and the patients that a query names, so it is slow. Tests compare its results with the results of
     /// the faster ways to search.
     pub fn without_shortcuts(self) -> Engine {
         Engine {
-            sessions: self.sessions.without_pushdown(),
+            sessions: Arc::new(Sessions::new().without_pushdown()),
             ..self
         }
     }
@@ -67,15 +103,38 @@ impl Engine {
         self.programs.supported(type_id)
     }
 
-    pub(super) fn resolver<'a>(&'a self, now: i64, base: &'a str) -> Resolver<'a> {
-        Resolver::new(
-            &self.programs,
-            Surroundings {
-                now_us: now,
-                base,
-                terminology: &self.terminology,
-            },
-        )
+    /// Returns the budget of one search by a caller with this scope.
+    pub(super) fn budget(&self, scope: &Scope) -> Arc<Budget> {
+        let WorkLimits { base, per_resource } = self.work;
+        // A patient's token reaches one person's records, however many resources the lake stores.
+        let stored = match scope.patient {
+            Some(_) => 0,
+            None => self.lake.snapshot().stored(scope.mode),
+        };
+        let work = base.saturating_add(stored.saturating_mul(per_resource));
+        Arc::new(Budget::new(work, self.stop.clone()))
+    }
+
+    /// Returns a table for one search, which reads within the search's budget.
+    pub(super) fn table(
+        &self,
+        snapshot: &Arc<Snapshot>,
+        type_id: TypeId,
+        scope: &Arc<Scope>,
+        budget: &Arc<Budget>,
+    ) -> ScopedTable {
+        self.lake.table(snapshot, type_id, scope).within(budget)
+    }
+
+    /// Returns the resolver of one search. Its work is taken from the search's budget. `None` if the work is not
+    /// bounded.
+    pub(super) fn resolver<'a>(&'a self, now: i64, base: &'a str, budget: Option<&'a Budget>) -> Resolver<'a> {
+        let around = Surroundings {
+            now_us: now,
+            base,
+            terminology: &self.terminology,
+        };
+        Resolver::new(&self.programs, around, budget)
     }
 
     /// Returns the compiled parameter `_id` of a type.

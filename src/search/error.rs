@@ -115,6 +115,12 @@ pub enum SearchError {
     /// More resources refer to the matches by one parameter than `_revinclude` may find (422).
     #[error("the page would include more than {0} resources; ask for a smaller page with _count")]
     TooManyIncluded(usize),
+    /// The search needs more work than one search may do (422).
+    #[error(
+        "the search needs more work than one search may do; give it fewer or narrower conditions, fewer includes, or a \
+         smaller page"
+    )]
+    TooCostly,
     /// The matches continue on another page, but the link to it would exceed the maximum length of a URL (422).
     #[error("the next page's link would be {0} bytes long; give fewer values, or a _count that all matches fit in")]
     LongLinks(usize),
@@ -165,6 +171,9 @@ fn meant_modifier(parameter: &str, modifier: &str, parameter_type: &str) -> Stri
 
 impl From<DataFusionError> for SearchError {
     fn from(error: DataFusionError) -> SearchError {
+        if exceeds_budget(&error) {
+            return SearchError::TooCostly;
+        }
         let DataFusionError::External(inner) = error else {
             return SearchError::Plan(error);
         };
@@ -178,11 +187,21 @@ impl From<DataFusionError> for SearchError {
     }
 }
 
+/// Whether a read of the plan needed more work than its search may do. Operators may have wrapped the error of the
+/// read.
+fn exceeds_budget(error: &DataFusionError) -> bool {
+    let first: &(dyn std::error::Error + 'static) = error;
+    std::iter::successors(Some(first), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<ScanError>())
+        .any(|error| matches!(error, ScanError::TooCostly))
+}
+
 impl From<ScanError> for SearchError {
     fn from(error: ScanError) -> SearchError {
         match error {
             // The row that a page link names no longer exists. Only erasure removes a row from a snapshot.
             ScanError::Locator { .. } => SearchError::Expired,
+            ScanError::TooCostly => SearchError::TooCostly,
             error => SearchError::Scan(error),
         }
     }
@@ -220,6 +239,7 @@ impl SearchError {
                 | SearchError::TooManyJoined(_)
                 | SearchError::TooManyContained(_)
                 | SearchError::TooManyIncluded(_)
+                | SearchError::TooCostly
                 | SearchError::LongLinks(_)
                 | SearchError::Expired
         )
@@ -238,6 +258,10 @@ mod tests {
             SearchError::TooManyJoined(5)
         ));
         assert!(matches!(planned(SearchError::Unanswered), SearchError::Plan(_)));
+        for read in [ScanError::TooCostly, ScanError::Filter(ScanError::TooCostly.into())] {
+            let nested = DataFusionError::External(Box::new(read)).context("a scan");
+            assert!(matches!(SearchError::from(nested), SearchError::TooCostly));
+        }
     }
 
     #[test]

@@ -4,20 +4,23 @@
 //! not only their hashes.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 use std::hash::Hasher;
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashSet;
+use ahash::RandomState;
 use siphasher::sip::SipHasher13;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
 /// A set of resource ids, usually of one resource type. Ids that differ only in upper and lower case are different ids.
+///
+/// Clients send long lists of ids. So the hash has a random key: nobody can send ids that all have the same hash.
 #[derive(Clone, Default)]
 pub struct IdSet {
-    uuids: FxHashSet<u128>,
-    others: FxHashSet<Box<str>>,
+    uuids: HashSet<u128, RandomState>,
+    others: HashSet<Box<str>, RandomState>,
     /// The ids with their hashes. The first call of `hashed` computes them, because only lookups in id indexes
     /// and bloom filters need them.
     hashed: OnceLock<Arc<[HashedId]>>,

@@ -4,6 +4,8 @@
 //! The tokens of the remaining elements are copied unchanged, without the white space between them. The result has the
 //! tag SUBSETTED. Mandatory elements stay, and modifier elements stay with `_elements` and `_summary=true`.
 
+use std::collections::BTreeSet;
+
 use super::super::SearchError;
 use super::super::parameters::raw::{Handling, RawParameter, refuse_modifier};
 use super::super::parameters::result::{Summary, invalid, invalid_name};
@@ -16,13 +18,16 @@ const SUBSETTED: &str = concat!(
     r#""display":"subsetted"}"#
 );
 
+/// The maximum number of different names in `_elements`. A search of several types may name elements of all of them.
+const MAX_ELEMENTS: usize = 200;
+
 /// The part of each resource that the client requests.
 #[derive(Clone, Debug, Default)]
 pub struct Subset {
     /// The value of `_summary`.
     pub(in crate::search) summary: Summary,
     /// The names in `_elements`. Empty if the request has no `_elements`.
-    pub(in crate::search) elements: Vec<String>,
+    pub(in crate::search) elements: BTreeSet<String>,
 }
 
 impl Subset {
@@ -70,7 +75,16 @@ impl Subset {
                     meant_element(&[type_id], name),
                 ));
             }
-            self.elements.push(name.to_owned());
+            if !self.elements.contains(name) {
+                self.elements.insert(name.to_owned());
+            }
+            if self.elements.len() > MAX_ELEMENTS {
+                return Err(SearchError::Many {
+                    parameter: "_elements".to_owned(),
+                    what: "different names",
+                    max: MAX_ELEMENTS,
+                });
+            }
         }
         Ok(())
     }
@@ -109,7 +123,7 @@ impl Subset {
         };
         let element = child.element;
         if !self.elements.is_empty() {
-            return self.elements.iter().any(|name| name == element.name) || is_required(element);
+            return self.elements.contains(element.name) || is_required(element);
         }
         match self.summary {
             Summary::True => element.summary || is_required(element),
@@ -219,7 +233,7 @@ mod tests {
     fn parts_of_a_resource() {
         let summary = |summary| Subset {
             summary,
-            elements: Vec::new(),
+            elements: BTreeSet::new(),
         };
         let short = cut(summary(Summary::True), OBSERVATION);
         assert_eq!(names(&short), "code component id meta resourceType status");
@@ -236,7 +250,7 @@ mod tests {
         );
         let elements = Subset {
             summary: Summary::False,
-            elements: vec!["note".to_owned()],
+            elements: BTreeSet::from(["note".to_owned()]),
         };
         assert_eq!(
             names(&cut(elements, OBSERVATION)),
@@ -248,7 +262,7 @@ mod tests {
     fn the_tag_comes_where_there_is_no_meta() {
         let subset = Subset {
             summary: Summary::Data,
-            elements: Vec::new(),
+            elements: BTreeSet::new(),
         };
         let cut = cut(subset, r#"{"resourceType":"Observation","text":{"div":""}}"#);
         assert_eq!(cut["meta"]["tag"][0]["code"], "SUBSETTED");

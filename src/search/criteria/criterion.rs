@@ -282,6 +282,35 @@ impl Criterion {
         }
     }
 
+    /// Returns the work of testing one row, in the unit of a [`Budget`](crate::lake::scan::Budget).
+    pub(in crate::search) fn cost(&self) -> u64 {
+        match &self.condition {
+            Condition::Values { test, .. } => match test {
+                Test::AnyOf { matchers, .. } => 2 + matchers.len() as u64 / 4,
+                Test::Missing(_) | Test::Differs(_) => 2,
+            },
+            Condition::Tuples { test, .. } => match test {
+                TupleTest::AnyOf(alternatives) => 6 + alternatives.len() as u64 / 2,
+                TupleTest::Missing(_) | TupleTest::OneOf(_) => 6,
+            },
+            // The text of the row is parsed, and split into words.
+            Condition::Words { within, words } => {
+                let read = match within {
+                    Within::Narrative => 50,
+                    Within::Resource => 200,
+                };
+                read + words.count() as u64 / 4
+            }
+            Condition::All(parts) | Condition::Any(parts) => 1 + parts.iter().map(Criterion::cost).sum::<u64>(),
+            Condition::Not(part) => 1 + part.cost(),
+            Condition::Item { holds: part, .. } => 4 + part.cost(),
+            Condition::Inside { targets, .. } => 16 + targets.iter().map(|(_, part)| part.cost()).sum::<u64>(),
+            Condition::Holds(_) => 4,
+            Condition::Dynamic(filter) => filter.cost(),
+            Condition::Join(_) => 1,
+        }
+    }
+
     /// Adds to `leaves` the leaves that the criterion reads.
     pub(in crate::search) fn add_leaves(&self, leaves: &mut LeafSet) {
         match &self.condition {

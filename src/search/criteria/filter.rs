@@ -26,6 +26,14 @@ pub(in crate::search) fn leaves(criteria: &[Criterion]) -> LeafSet {
     leaves
 }
 
+/// Returns the work of testing this many rows.
+pub(in crate::search) fn cost(criteria: &[Criterion], rows: usize) -> u64 {
+    let of_row = criteria
+        .iter()
+        .fold(0u64, |sum, criterion| sum.saturating_add(criterion.cost()));
+    of_row.saturating_mul(rows as u64)
+}
+
 /// Decides for each row whether all criteria hold.
 pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<BooleanArray, SearchError> {
     all(criteria, batch, true)

@@ -4,9 +4,10 @@
 use super::super::SearchError;
 use super::super::parameters::parameter::Reading;
 use super::super::parameters::raw::{RawParameter, written};
+use super::super::parameters::repeated::alternatives;
 use super::super::parameters::resolver::Resolver;
 use super::super::parameters::result::invalid;
-use super::super::parameters::values::{ReferenceValue, escape};
+use super::super::parameters::values::ReferenceValue;
 use super::criterion::{Condition, Join};
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::SearchParameter;
@@ -27,7 +28,7 @@ pub(in crate::search) fn condition(
         return Ok(None);
     };
     let (mut from, mut parents) = (Vec::new(), Vec::new());
-    for text in escape::split(&raw.value, ',') {
+    for text in alternatives(&raw.value) {
         let parsed = ReferenceValue::parse(text, None, resolver.around.base);
         let Some(ReferenceValue::Relative { type_id: named, id }) = parsed else {
             return Err(invalid(&written(raw), text, "a reference: id or Type/id"));

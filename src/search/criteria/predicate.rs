@@ -19,6 +19,7 @@ pub(in crate::search) struct Asked {
     pub(in crate::search) criterion: Criterion,
     label: Arc<str>,
     leaves: LeafSet,
+    cost: u64,
     necessary: Necessary,
     /// Whether values in plain columns are compared directly, without the parameter's program.
     pub(in crate::search) plain: bool,
@@ -43,6 +44,7 @@ pub(in crate::search) fn one(query: &Query, criterion: &Criterion, pushdown: boo
         criterion: criterion.clone(),
         label: criterion.label.as_str().into(),
         leaves: filter::leaves(std::slice::from_ref(criterion)),
+        cost: criterion.cost(),
         necessary: if pushdown {
             pushdown::necessary(query, criterion)
         } else {
@@ -64,6 +66,10 @@ impl Predicate for Asked {
 
     fn necessary(&self) -> &Necessary {
         &self.necessary
+    }
+
+    fn cost(&self) -> u64 {
+        self.cost
     }
 
     fn keep(&self, batch: &RecordBatch) -> Result<BooleanArray, DataFusionError> {

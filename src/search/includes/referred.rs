@@ -13,6 +13,7 @@ use super::super::SearchError;
 use super::super::criteria::filter;
 use super::super::engine::Engine;
 use super::super::parameters::query::Query;
+use super::super::run::person::Tested;
 use super::super::run::population;
 use crate::columns::json::{Tape, Value};
 use crate::fhir::TypeId;
@@ -93,8 +94,8 @@ impl Engine {
             rows.await?;
             return Ok(found);
         };
-        let rows = table.person_batch(person, &filter::leaves(&query.criteria))?.batch;
-        let matches = filter::matches(&query.criteria, &rows)?;
+        let of_criteria = filter::leaves(&query.criteria);
+        let matches = Tested::read_in_turns(table, query, person, &of_criteria).await?.matches;
         if matches.true_count() > 0 {
             // This batch has the same rows in the same order as the batch that was tested, so `matches` applies to it.
             let rows = table.person_batch(person, &leaves)?.batch;

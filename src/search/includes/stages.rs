@@ -20,12 +20,17 @@ use super::included::{self, Included, Source, Sources};
 use crate::fhir::TypeId;
 use crate::lake::scan::{Locator, PlacedRow, ScopedTable, Sought};
 use crate::parallel::processors;
-use crate::plan::at_once;
+use crate::plan::{Pause, at_once};
 
 /// The maximum number of resources that are read at a time. Large resources are read in smaller portions.
 const STEP: usize = 2_000;
 /// The minimum number of targets for which one more thread is used.
 const WORTH_A_THREAD: usize = 256;
+
+/// The work of one stage, in addition to that of its reads.
+const PER_STAGE: u64 = 64;
+/// The work of taking the references out of one resource.
+const PER_SOURCE: u64 = 32;
 
 /// Resources for which includes are followed, grouped by type.
 type Followed = Vec<(TypeId, Vec<Source>)>;
@@ -55,13 +60,20 @@ impl Engine {
             (entry.type_id, source)
         });
         merge(&mut followed, sources.collect());
+        let mut pause = Pause::default();
         let mut round = 1;
         while !followed.is_empty() {
             let mut fresh = Followed::new();
             for (type_id, rows) in &followed {
+                // The answer is full, so no further stage includes anything.
+                if included.is_full() {
+                    return Ok(included);
+                }
                 let now = includes.iter().filter(|include| round == 1 || include.iterate);
+                table.spend(PER_SOURCE * rows.len() as u64)?;
                 let mut sources = Sources::new(*type_id, rows, now.clone());
                 for include in now {
+                    pause.take().await;
                     let ran = trace.of_stage();
                     let found = self.follow(table, include, &mut sources, &mut included, &ran).await?;
                     if !sources.rows.is_empty() && include.follows(*type_id) {
@@ -89,13 +101,11 @@ impl Engine {
         ran: &Trace,
     ) -> Result<Vec<(TypeId, Source)>, SearchError> {
         let mut new = Vec::new();
-        if sources.rows.is_empty() || included.is_full() {
+        if sources.rows.is_empty() || included.is_full() || !include.follows(sources.type_id) {
             return Ok(new);
         }
+        table.spend(PER_STAGE)?;
         if !include.reverse {
-            if include.source != sources.type_id {
-                return Ok(new);
-            }
             let mut known = FxHashSet::default();
             let mut targets = sources.targets(include, &table.other(sources.type_id))?;
             targets.extend(self.named_by(table, include, sources, ran).await?);
@@ -104,7 +114,9 @@ impl Engine {
             });
             let mut left = targets.as_slice();
             let mut step = STEP;
+            let mut pause = Pause::default();
             while !left.is_empty() && !included.is_full() {
+                pause.take().await;
                 let (now, later) = left.split_at(step.min(left.len()));
                 // If the targets exceed `room()`, they are read in smaller portions. A single target is always read.
                 let max_bytes = if step == 1 { usize::MAX } else { included.room() };
@@ -122,11 +134,16 @@ impl Engine {
                 }
                 left = later;
             }
-        } else if include.leads_to(sources.type_id) {
+        } else {
             let table = table.other(include.source);
+            if !table.has_files() {
+                return Ok(new);
+            }
             let found = self.referring(&table, include, sources, ran).await?;
             let mut left = found.as_slice();
+            let mut pause = Pause::default();
             while !left.is_empty() && !included.is_full() {
+                pause.take().await;
                 let (now, rows) = fetch::some(&table, left, STEP, included.room()).await?;
                 for (place, row) in left[..now].iter().zip(rows) {
                     if included.add(include.source, &row) {

@@ -25,7 +25,7 @@ use crate::columns::json::Tape;
 use crate::fhir::storage::LeafSet;
 use crate::fhir::{TypeId, facts};
 use crate::lake::scan::ScopedTable;
-use crate::plan::{IdsExec, Lookup, LookupExec, On, Take};
+use crate::plan::{IdsExec, Lookup, LookupExec, On, Pause, Take};
 
 /// The maximum number of resources to which a condition on other resources may lead.
 const MAX_JOINED: usize = 5_000_000;
@@ -91,7 +91,11 @@ impl Engine {
 
     /// Returns the ids that a plan finds. Runs the plan if it has not run yet.
     pub(in crate::search) async fn ids(&self, plan: &IdsExec) -> Result<Arc<IdSet>, SearchError> {
-        Ok(plan.ids(&self.sessions().parallel().context()).await?)
+        let mut pause = Pause::default();
+        let ids = plan.ids(&self.sessions().parallel().context()).await?;
+        // A plan over one person's columns never waits. So a search with many such plans pauses here.
+        pause.take().await;
+        Ok(ids)
     }
 
     /// Returns a plan that takes ids from the rows that meet the criteria.

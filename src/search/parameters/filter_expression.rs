@@ -23,8 +23,11 @@ use super::suggestion;
 use crate::fhir::TypeId;
 use crate::fhir::search_parameter::{SearchParameter, SearchType};
 
-/// The maximum number of tests in one filter.
+/// The maximum number of tests in all filters of a search.
 const MAX_TESTS: usize = 200;
+
+/// The maximum length of a filter, in bytes.
+const MAX_LENGTH: usize = 65_536;
 
 /// The maximum nesting of parentheses and brackets. The grammar recurses at each level.
 const MAX_DEPTH: usize = 50;
@@ -44,9 +47,17 @@ pub(in crate::search) fn condition(
     raw: &RawParameter,
 ) -> Result<Condition, SearchError> {
     refuse_modifier(raw, "special")?;
+    if raw.value.len() > MAX_LENGTH {
+        return Err(SearchError::Many {
+            parameter: "_filter".to_owned(),
+            what: "bytes in a filter",
+            max: MAX_LENGTH,
+        });
+    }
     let root = parse(&raw.value).ok_or_else(|| malformed(&raw.value))?;
     let tests = root.clone().into_inner().flatten();
-    if tests.filter(|pair| pair.as_rule() == Rule::test).count() > MAX_TESTS {
+    let tests = tests.filter(|pair| pair.as_rule() == Rule::test).count();
+    if resolver.count_tests(tests) > MAX_TESTS {
         return Err(SearchError::Many {
             parameter: "_filter".to_owned(),
             what: "tests",
@@ -58,13 +69,16 @@ pub(in crate::search) fn condition(
 
 /// Replaces the placeholder in a filter by several values. A test that contains the placeholder becomes one test per
 /// value. These tests are joined by `or`, or by `and` if the operator is `ne` or `ni`. Returns `None` if the text is
-/// not a filter.
+/// not a filter, or if it has more tests than a search accepts.
 pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> Option<String> {
     let tests: Vec<Pair<'_, Rule>> = parse(filter)?
         .into_inner()
         .flatten()
         .filter(|pair| pair.as_rule() == Rule::test && pair.as_str().contains(placeholder))
         .collect();
+    if tests.len() > MAX_TESTS {
+        return None;
+    }
     let mut out = filter.to_owned();
     for test in tests.iter().rev() {
         let span = test.as_span();
@@ -94,7 +108,7 @@ pub fn with_alternatives(filter: &str, placeholder: &str, values: &[String]) -> 
 }
 
 fn parse(text: &str) -> Option<Pair<'_, Rule>> {
-    (depth(text) <= MAX_DEPTH).then_some(())?;
+    (text.len() <= MAX_LENGTH && depth(text) <= MAX_DEPTH).then_some(())?;
     Grammar::parse(Rule::filter, text).ok()?.next()
 }
 

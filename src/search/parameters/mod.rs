@@ -10,6 +10,7 @@ pub(super) mod parameter;
 pub(super) mod plain;
 pub(super) mod query;
 pub mod raw;
+pub(super) mod repeated;
 pub(super) mod resolve;
 pub(super) mod resolver;
 pub(super) mod result;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::SearchError;
 use super::super::bundle::subset::Subset;
 use super::super::criteria::criterion::Criterion;
-use super::super::includes::include::Include;
+use super::super::includes::include::{self, Include};
 use super::super::joins::binding::Filed;
 use super::super::paging::page_token;
 use super::super::paging::page_token::{PagePosition, Side};
@@ -17,6 +17,7 @@ use super::super::run::explain::trace::Trace;
 use super::contained::{Contained, Which};
 use super::parameter::{Compiled, Programs, Reading};
 use super::raw::{Handling, RawParameter, refuse_modifier, written};
+use super::repeated;
 use super::resolver::Resolver;
 use super::result::{self, Summary, Total};
 use super::suggestion;
@@ -139,12 +140,14 @@ impl Query {
         handling: Handling,
     ) -> Result<Query, SearchError> {
         let mut query = Query::of_criteria(type_id, Vec::new());
+        resolver.begin_query();
+        let raw = repeated::each_once(raw, handling)?;
         // Read `_contained` first, because `_include` and `_revinclude` depend on it.
-        let raw = raw.iter().filter(|parameter| parameter.counts(handling));
-        for parameter in raw.clone().filter(|parameter| parameter.name == "_contained") {
+        for parameter in raw.iter().filter(|parameter| parameter.name == "_contained") {
             query.result_parameter(resolver, parameter)?;
         }
         for parameter in raw {
+            resolver.spend(parameter)?;
             let understood = match query.result_parameter(resolver, parameter)? {
                 Some(understood) => understood,
                 None => match resolver.criterion(type_id, parameter)? {
@@ -162,6 +165,7 @@ impl Query {
                 query.understood.push((written(parameter), parameter.value.clone()));
             }
         }
+        query.includes = include::each_once(query.includes);
         if query.subset.summary == Summary::Text && !query.includes.is_empty() {
             return Err(result::invalid(
                 "_summary",

@@ -5,6 +5,7 @@
 //! again.
 
 use super::super::SearchError;
+use super::repeated;
 use super::result::invalid;
 
 /// The value of `Prefer: handling=`.
@@ -18,7 +19,7 @@ pub enum Handling {
 }
 
 /// One `name[:modifier]=value` pair.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RawParameter {
     /// The name before the first `:`. Empty if a value came without a name.
     pub name: String,
@@ -67,15 +68,27 @@ pub fn parse(query: &str) -> Vec<RawParameter> {
 
 /// Parses text from the network like [`parse`], but percent-encoded bytes that are not UTF-8 are an error.
 pub fn parse_checked(query: &str) -> Result<Vec<RawParameter>, SearchError> {
-    let is_text = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().is_ok();
-    match query.split('&').find(|pair| !is_text(pair)) {
-        None => Ok(parse(query)),
-        Some(pair) => {
+    checked(query.split('&'))
+}
+
+/// Parses the parameters of a search like [`parse_checked`]. A parameter that is written several times in the same way
+/// is returned once, as [`distinct`](super::repeated::distinct) would return it. This is much faster than to parse all
+/// of them.
+pub fn parse_distinct(query: &str) -> Result<Vec<RawParameter>, SearchError> {
+    checked(repeated::pairs_once(query).into_iter())
+}
+
+fn checked<'q>(pairs: impl Iterator<Item = &'q str>) -> Result<Vec<RawParameter>, SearchError> {
+    let mut parsed = Vec::new();
+    for pair in pairs {
+        if percent_encoding::percent_decode_str(pair).decode_utf8().is_err() {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = percent_encoding::percent_decode_str(name).decode_utf8_lossy();
-            Err(invalid(&name, value, "percent-encoded UTF-8"))
+            return Err(invalid(&name, value, "percent-encoded UTF-8"));
         }
+        parsed.extend(parse(pair));
     }
+    Ok(parsed)
 }
 
 /// Returns the parameter's name with its modifier, as the client wrote it.

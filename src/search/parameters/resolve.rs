@@ -16,6 +16,7 @@ use super::filter_expression;
 use super::modifier;
 use super::parameter::{Compiled, Reading};
 use super::raw::{RawParameter, refuse_modifier, written};
+use super::repeated::alternatives;
 use super::resolver::{Resolver, resource_type};
 use super::result::{invalid, shortened};
 use super::values::{ReferenceValue, escape};
@@ -25,6 +26,9 @@ use crate::fhir::search_parameter::{SearchParameter, SearchType};
 /// The maximum number of alternatives of one parameter. Tokens do not count. Ids and relative references become sets,
 /// and each set counts as one alternative.
 const MAX_ALTERNATIVES: usize = 1_000;
+
+/// The maximum number of Lists in one `_list`. Each of them is read.
+const MAX_LISTS: usize = 100;
 
 /// The maximum number of words of `_text` and `_content`.
 const MAX_WORDS: usize = 100;
@@ -40,6 +44,7 @@ impl Resolver<'_> {
         type_id: TypeId,
         raw: &RawParameter,
     ) -> Result<Option<Criterion>, SearchError> {
+        self.spend(raw)?;
         self.deeper(&written(raw), || self.criterion_here(type_id, raw))
     }
 
@@ -89,8 +94,7 @@ impl Resolver<'_> {
             let values = self.programs.get(type_id, &raw.name, Reading::Values)?;
             let of_canonicals = values.is_some_and(|values| values.yields_canonicals());
             return if direction == "below" && of_canonicals && is_canonical(raw, self.around.base) {
-                let alternatives = escape::split(&raw.value, ',').into_iter();
-                self.any_of(type_id, raw, alternatives.map(Matcher::versions_of).collect())
+                self.any_of(type_id, raw, Matcher::versions_of)
             } else {
                 hierarchy::condition(self, type_id, parameter, raw, direction == "below")
             };
@@ -98,8 +102,7 @@ impl Resolver<'_> {
         if parameter.search_type == SearchType::Token && raw.modifier.as_deref() == Some("below") {
             let values = self.programs.get(type_id, &raw.name, Reading::Values)?;
             if values.is_some_and(|values| values.code_system == Some(MEDIA_TYPES)) {
-                let alternatives = escape::split(&raw.value, ',').into_iter();
-                return self.any_of(type_id, raw, alternatives.map(Matcher::media_type).collect());
+                return self.any_of(type_id, raw, Matcher::media_type);
             }
         }
         if parameter.search_type == SearchType::Uri
@@ -127,9 +130,11 @@ impl Resolver<'_> {
         &self,
         type_id: TypeId,
         raw: &RawParameter,
-        mut matchers: Vec<Matcher>,
+        matcher: fn(&str) -> Matcher,
     ) -> Result<Option<Condition>, SearchError> {
-        at_most(raw, "values", matchers.len(), MAX_ALTERNATIVES)?;
+        let alternatives = alternatives(&raw.value);
+        at_most(raw, "values", alternatives.len(), MAX_ALTERNATIVES)?;
+        let mut matchers = alternatives.into_iter().map(matcher).collect();
         matcher::gather_values(&mut matchers);
         let compiled = self.programs.get(type_id, &raw.name, Reading::Values)?;
         let test = Test::AnyOf { matchers, not: false };
@@ -146,8 +151,10 @@ impl Resolver<'_> {
         {
             return Ok(None);
         }
-        let mut any = Vec::new();
-        for alternative in escape::split(&raw.value, ',') {
+        let alternatives = alternatives(&raw.value);
+        at_most(raw, "values", alternatives.len(), MAX_ALTERNATIVES)?;
+        let mut any = Vec::with_capacity(alternatives.len());
+        for alternative in alternatives {
             let mut all = Vec::new();
             let names = ["url", "version"].into_iter();
             for (name, value) in names.zip(alternative.splitn(2, '|')) {
@@ -169,7 +176,12 @@ impl Resolver<'_> {
         }
         let negated = matches!(raw.modifier.as_deref(), Some("not" | "not-in"));
         let not = negated && parameter.search_type == SearchType::Token;
-        let matchers = escape::split(&raw.value, ',')
+        let alternatives = alternatives(&raw.value);
+        if matches!(raw.modifier.as_deref(), Some("in" | "not-in" | "below" | "above")) {
+            // Each of these values may name a code system or a value set. So count them before any of them is read.
+            at_most(raw, "values", alternatives.len(), MAX_ALTERNATIVES)?;
+        }
+        let matchers = alternatives
             .into_iter()
             .map(|alternative| Matcher::parse(parameter, raw, alternative, self.around))
             .collect::<Result<Vec<_>, _>>()?;
@@ -199,7 +211,7 @@ impl Resolver<'_> {
                 });
             }
             None => {
-                let alternatives = escape::split(&raw.value, ',');
+                let alternatives = alternatives(&raw.value);
                 at_most(raw, "values", alternatives.len(), MAX_ALTERNATIVES)?;
                 let alternatives = alternatives
                     .into_iter()
@@ -237,12 +249,14 @@ impl Resolver<'_> {
     fn list(&self, type_id: TypeId, raw: &RawParameter) -> Result<Option<Condition>, SearchError> {
         refuse_modifier(raw, "special")?;
         let list = resource_type("List");
-        let ids = escape::split(&raw.value, ',').into_iter().map(|text| {
-            match ReferenceValue::parse(text, list, self.around.base) {
+        let named = alternatives(&raw.value);
+        at_most(raw, "Lists", named.len(), MAX_LISTS)?;
+        let ids = named
+            .into_iter()
+            .map(|text| match ReferenceValue::parse(text, list, self.around.base) {
                 Some(ReferenceValue::Relative { id, .. }) => Ok(id),
                 _ => Err(invalid("_list", text, "the id of a List")),
-            }
-        });
+            });
         let lists = ids.collect::<Result<Vec<_>, _>>()?;
         self.join("_list")?;
         Ok(self
@@ -253,7 +267,7 @@ impl Resolver<'_> {
 
 /// Whether all values are canonicals, and none is a reference to a resource on this server.
 fn is_canonical(raw: &RawParameter, base: &str) -> bool {
-    let alternatives = escape::split(&raw.value, ',').into_iter();
+    let alternatives = alternatives(&raw.value).into_iter();
     let mut parsed = alternatives.map(|text| ReferenceValue::parse(text, None, base));
     parsed.all(|value| matches!(value, Some(ReferenceValue::Text(_))))
 }

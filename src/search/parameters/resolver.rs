@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use super::super::SearchError;
 use super::parameter::{Compiled, Programs, Reading};
+use super::raw::RawParameter;
 use super::result::shortened;
 use crate::fhir::{Kind, TypeId, facts};
+use crate::lake::scan::Budget;
 use crate::terminology::Terminology;
 
 /// The maximum number of other tables that the conditions of one search may read.
@@ -15,6 +17,9 @@ const MAX_JOINS: usize = 500;
 
 /// The maximum number of resources in a chain or `_has`. Each of them is a search inside another search.
 const MAX_DEPTH: usize = 16;
+
+/// The work of resolving one parameter, in addition to one unit for each byte of its text.
+const PER_PARAMETER: u64 = 64;
 
 /// The context in which values are parsed.
 #[derive(Clone, Copy, Debug)]
@@ -34,18 +39,29 @@ pub(in crate::search) struct Resolver<'a> {
     pub(in crate::search) around: Surroundings<'a>,
     /// Whether several types are searched together. If so, a value that is impossible for one type is not an error.
     pub(in crate::search) among_others: bool,
+    /// The budget of the search. A parameter is resolved again for each type that is searched and to which a chain may
+    /// lead. So a long value takes work each time.
+    budget: Option<&'a Budget>,
     joins: Cell<usize>,
     depth: Cell<usize>,
+    /// The number of tests in the filters of the type that is being resolved.
+    tests: Cell<usize>,
 }
 
 impl<'a> Resolver<'a> {
-    pub(in crate::search) fn new(programs: &'a Programs, around: Surroundings<'a>) -> Resolver<'a> {
+    pub(in crate::search) fn new(
+        programs: &'a Programs,
+        around: Surroundings<'a>,
+        budget: Option<&'a Budget>,
+    ) -> Resolver<'a> {
         Resolver {
             programs,
             around,
             among_others: false,
+            budget,
             joins: Cell::new(0),
             depth: Cell::new(0),
+            tests: Cell::new(0),
         }
     }
 
@@ -78,13 +94,33 @@ impl<'a> Resolver<'a> {
         resolved
     }
 
+    /// Takes the work of resolving a parameter from the budget. Returns an error if too little is left.
+    pub(in crate::search) fn spend(&self, raw: &RawParameter) -> Result<(), SearchError> {
+        let bytes = raw.name.len() + raw.modifier.as_ref().map_or(0, String::len) + raw.value.len();
+        match self.budget {
+            Some(budget) => Ok(budget.spend(PER_PARAMETER + bytes as u64)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Begins to count the tests of filters anew, for the query of another type.
+    pub(in crate::search) fn begin_query(&self) {
+        self.tests.set(0);
+    }
+
+    /// Counts tests of a filter. Returns the number of all tests since the last `begin_query`.
+    pub(in crate::search) fn count_tests(&self, tests: usize) -> usize {
+        self.tests.set(self.tests.get().saturating_add(tests));
+        self.tests.get()
+    }
+
     /// Counts one more table that the conditions of the search read. Returns an error if there are more than
     /// `MAX_JOINS`. `parameter` is the parameter that the error names.
     pub(in crate::search) fn join(&self, parameter: &str) -> Result<(), SearchError> {
         self.joins.set(self.joins.get() + 1);
         if self.joins.get() > MAX_JOINS {
             Err(SearchError::Joins {
-                parameter: parameter.to_owned(),
+                parameter: shortened(parameter),
                 max: MAX_JOINS,
             })
         } else {

@@ -25,12 +25,14 @@ use super::page::{RecordPage, Shown};
 use super::request::{Extent, Member, RecordRequest};
 use crate::fhir::{TypeId, facts};
 use crate::lake::Snapshot;
+use crate::lake::scan::{Budget, ScopedTable};
 
 /// The inputs from which the parts of a record are made.
 struct Sources<'a> {
     request: &'a RecordRequest<'a>,
     snapshot: Arc<Snapshot>,
     filed: Filed,
+    budget: &'a Arc<Budget>,
     /// Whether an erasure has happened since the request's link was made.
     erased_since: bool,
 }
@@ -58,11 +60,13 @@ impl Engine {
     }
 
     async fn begin_record(&self, request: &RecordRequest<'_>) -> Result<Option<RecordPage>, SearchError> {
-        let (mut lead, course) = self.lead(request)?;
+        let budget = self.budget(request.scope);
+        let (mut lead, course) = self.lead(request, &budget)?;
         let sources = Sources {
             snapshot: self.snapshot(course.tag.as_ref())?,
             filed: Filed::of(self.lake(), &request.scope.application, request.patients),
             erased_since: lead.erased_since,
+            budget: &budget,
             request,
         };
         if !self.shows_any(&sources)? {
@@ -108,7 +112,7 @@ impl Engine {
 
     /// Returns a query with the parameters of the page, but without criteria, and the position of the request among the
     /// pages.
-    fn lead(&self, request: &RecordRequest<'_>) -> Result<(Query, Position), SearchError> {
+    fn lead(&self, request: &RecordRequest<'_>, budget: &Budget) -> Result<(Query, Position), SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Err(SearchError::Unanswered);
         };
@@ -126,7 +130,7 @@ impl Engine {
                 repeated,
                 handling,
             } => {
-                let resolver = self.resolver(request.now, request.base);
+                let resolver = self.resolver(request.now, request.base, Some(budget));
                 let mut lead = Query::resolve(&resolver, patient, parameters, handling)?;
                 let is_count = |raw: &RawParameter| raw.name == "_count" && raw.counts(handling);
                 if !parameters.iter().any(is_count) {
@@ -142,12 +146,16 @@ impl Engine {
         }
     }
 
+    fn table_of(&self, sources: &Sources<'_>, type_id: TypeId) -> ScopedTable {
+        self.table(&sources.snapshot, type_id, sources.request.scope, sources.budget)
+    }
+
     /// Whether the scope shows at least one of the Patients.
     fn shows_any(&self, sources: &Sources<'_>) -> Result<bool, SearchError> {
         let Some(patient) = facts().lookup("Patient") else {
             return Ok(false);
         };
-        let table = self.lake().table(&sources.snapshot, patient, sources.request.scope);
+        let table = self.table_of(sources, patient);
         for id in sources.request.patients {
             if table.read(id)?.is_some() {
                 return Ok(true);
@@ -179,11 +187,11 @@ impl Engine {
     /// members must also meet the request's `since`.
     fn member(&self, sources: &Sources<'_>, member: &Member, since: bool) -> Result<Option<Part>, SearchError> {
         let request = sources.request;
-        let table = self.lake().table(&sources.snapshot, member.type_id, request.scope);
+        let table = self.table_of(sources, member.type_id);
         if !table.has_files() {
             return Ok(None);
         }
-        let resolver = self.resolver(request.now, request.base);
+        let resolver = self.resolver(request.now, request.base, Some(sources.budget));
         let mut criteria = vec![compartment::of_any(&resolver, member.type_id, request.patients)?];
         let since = request.since.filter(|_| since);
         for parameter in member.parameters.iter().chain(since) {
@@ -225,7 +233,7 @@ impl Engine {
             None => None,
         };
         for (at, type_id) in request.referred.iter().enumerate() {
-            let table = self.lake().table(&sources.snapshot, *type_id, request.scope);
+            let table = self.table_of(sources, *type_id);
             if !sources.shows(*type_id) || !table.has_files() {
                 continue;
             }
@@ -257,7 +265,7 @@ impl Engine {
         while new.types().next().is_some() {
             let mut next = none.clone();
             for type_id in new.types() {
-                let table = self.lake().table(&sources.snapshot, type_id, request.scope);
+                let table = self.table_of(sources, type_id);
                 if let Some(ids) = self.one_of(type_id, &new)?.filter(|_| table.has_files()) {
                     let query = Query::of_criteria(type_id, vec![ids]);
                     next.merge(self.all_referred(&table, &query, &none).await?);
@@ -284,7 +292,7 @@ impl Engine {
         let Some((by_shown, since)) = by_shown.zip(sources.request.since) else {
             return Ok(Some(by_any));
         };
-        let resolver = self.resolver(sources.request.now, sources.request.base);
+        let resolver = self.resolver(sources.request.now, sources.request.base, Some(sources.budget));
         let mut changed = vec![by_any];
         changed.extend(resolver.criterion(type_id, since)?);
         let either = |condition, label: &str| Criterion {

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{RecordBatch, UInt32Array};
+use arrow::array::{BooleanArray, BooleanBufferBuilder, RecordBatch, UInt32Array};
 use arrow::compute::{SortColumn, SortOptions, filter_record_batch, lexsort_to_indices};
 
 use super::super::SearchError;
@@ -13,16 +13,80 @@ use super::super::paging::page_token::{PagePosition, Side};
 use super::super::parameters::query::{Query, SortKey};
 use super::matches::Found;
 use super::merge::{Keyed, Order};
+use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{FILE, Locator, Person, ROW, ScopedTable};
+use crate::plan::Pause;
 
-/// Searches a person's rows. Returns the matches of the page, whether further matches follow, and the total.
-pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Person) -> Result<Found, SearchError> {
+/// The work after which a search over one person may pause: a fraction of a millisecond.
+const WORK_OF_A_TURN: u64 = 10_000;
+
+/// A person's rows, and for each row whether it meets the criteria of a query.
+pub(in crate::search) struct Tested {
+    pub(in crate::search) rows: RecordBatch,
+    pub(in crate::search) matches: BooleanArray,
+}
+
+impl Tested {
+    /// Reads a person's rows with these leaves, and tests them.
+    pub(in crate::search) fn read(
+        table: &ScopedTable,
+        query: &Query,
+        person: Person,
+        leaves: &LeafSet,
+    ) -> Result<Tested, SearchError> {
+        let rows = table.person_batch(person, leaves)?.batch;
+        table.spend(filter::cost(&query.criteria, rows.num_rows()))?;
+        let matches = filter::matches(&query.criteria, &rows)?;
+        Ok(Tested { rows, matches })
+    }
+
+    /// Reads and tests rows like [`read`](Self::read). If this takes much work, pauses now and then, so that other
+    /// searches run on the thread.
+    pub(in crate::search) async fn read_in_turns(
+        table: &ScopedTable,
+        query: &Query,
+        person: Person,
+        leaves: &LeafSet,
+    ) -> Result<Tested, SearchError> {
+        let rows = table.person_batch(person, leaves)?.batch;
+        let all = rows.num_rows();
+        let cost = filter::cost(&query.criteria, all);
+        table.spend(cost)?;
+        if cost <= WORK_OF_A_TURN {
+            let matches = filter::matches(&query.criteria, &rows)?;
+            return Ok(Tested { rows, matches });
+        }
+        let step = (all as u64 * WORK_OF_A_TURN / cost).max(1) as usize;
+        let mut matches = BooleanBufferBuilder::new(all);
+        let mut pause = Pause::default();
+        for from in (0..all).step_by(step) {
+            let portion = rows.slice(from, step.min(all - from));
+            matches.append_buffer(filter::matches(&query.criteria, &portion)?.values());
+            pause.take().await;
+            // Stops here if nobody waits for the answer any more.
+            table.spend(0)?;
+        }
+        let matches = BooleanArray::new(matches.finish(), None);
+        Ok(Tested { rows, matches })
+    }
+
+    /// Returns the rows that meet the criteria.
+    pub(in crate::search) fn matching(&self) -> Result<RecordBatch, SearchError> {
+        Ok(filter_record_batch(&self.rows, &self.matches)?)
+    }
+}
+
+/// Returns the leaves that the criteria and the sort keys of a query read.
+pub(in crate::search) fn leaves(query: &Query) -> LeafSet {
     let mut leaves = filter::leaves(&query.criteria);
     for key in &query.sort {
         leaves.extend(key.compiled.program.leaves().iter().cloned());
     }
-    let rows = table.person_batch(person, &leaves)?.batch;
-    let matches = filter::matches(&query.criteria, &rows)?;
+    leaves
+}
+
+/// Searches a person's rows. Returns the matches of the page, whether further matches follow, and the total.
+pub(in crate::search) fn search(query: &Query, Tested { rows, matches }: Tested) -> Result<Found, SearchError> {
     let total = matches.true_count();
     if query.counts_only() || total <= query.offset && query.place.is_none() {
         return Ok(Found {
@@ -64,18 +128,12 @@ pub(in crate::search) fn search(table: &ScopedTable, query: &Query, person: Pers
 
 /// Returns the first `limit` matches among a person's rows in the order `order`, with their sort keys.
 pub(in crate::search) fn keyed(
-    table: &ScopedTable,
     query: &Query,
-    person: Person,
+    tested: &Tested,
     order: &Order,
     limit: usize,
 ) -> Result<Vec<Keyed>, SearchError> {
-    let mut leaves = filter::leaves(&query.criteria);
-    for key in &query.sort {
-        leaves.extend(key.compiled.program.leaves().iter().cloned());
-    }
-    let rows = table.person_batch(person, &leaves)?.batch;
-    let rows = filter_record_batch(&rows, &filter::matches(&query.criteria, &rows)?)?;
+    let rows = tested.matching()?;
     let Some(ids) = rows.column_by_name("id").cloned() else {
         return Ok(Vec::new());
     };

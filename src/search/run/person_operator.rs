@@ -7,7 +7,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, Result};
 
@@ -19,6 +18,7 @@ use super::explain::trace::Trace;
 use super::matches::Found;
 use super::merge::{Keyed, Order};
 use super::person;
+use super::person::Tested;
 use crate::fhir::facts;
 use crate::fhir::storage::LeafSet;
 use crate::lake::scan::{Locator, Person, ScopedTable};
@@ -58,7 +58,9 @@ impl Engine {
         output: PersonOutput,
     ) -> Result<PersonAnswer, SearchError> {
         if !query.trace.is_on() {
-            return output.run(table, query, person);
+            let leaves = output.leaves(query);
+            let tested = Tested::read_in_turns(table, query, person, &leaves).await?;
+            return output.answer(query, tested);
         }
         let operator = Arc::new(OnPerson {
             answer: Some(Mutex::default()),
@@ -70,20 +72,26 @@ impl Engine {
 
 impl PersonOutput {
     fn run(&self, table: &ScopedTable, query: &Query, person: Person) -> Result<PersonAnswer, SearchError> {
+        self.answer(query, Tested::read(table, query, person, &self.leaves(query))?)
+    }
+
+    /// Returns the leaves of the person's rows that the search reads.
+    fn leaves(&self, query: &Query) -> LeafSet {
+        match self {
+            PersonOutput::Rows(leaves) => wanted(query, leaves),
+            PersonOutput::Page | PersonOutput::Count | PersonOutput::First { .. } => person::leaves(query),
+        }
+    }
+
+    fn answer(&self, query: &Query, tested: Tested) -> Result<PersonAnswer, SearchError> {
         Ok(match self {
-            PersonOutput::Page => PersonAnswer::Page(person::search(table, query, person)?),
+            PersonOutput::Page => PersonAnswer::Page(person::search(query, tested)?),
             PersonOutput::Count => {
-                let total = person::search(table, query, person)?.total;
+                let total = person::search(query, tested)?.total;
                 PersonAnswer::Count(total.unwrap_or_default())
             }
-            PersonOutput::First { order, limit } => {
-                PersonAnswer::First(person::keyed(table, query, person, order, *limit)?)
-            }
-            PersonOutput::Rows(leaves) => {
-                let rows = table.person_batch(person, &wanted(query, leaves))?.batch;
-                let matches = filter::matches(&query.criteria, &rows)?;
-                PersonAnswer::Rows(filter_record_batch(&rows, &matches)?)
-            }
+            PersonOutput::First { order, limit } => PersonAnswer::First(person::keyed(query, &tested, order, *limit)?),
+            PersonOutput::Rows(_) => PersonAnswer::Rows(tested.matching()?),
         })
     }
 

@@ -29,7 +29,7 @@ use super::person_operator::PersonOutput;
 use super::population;
 use crate::fhir::{TypeId, facts};
 use crate::lake::Scope;
-use crate::lake::scan::ScopedTable;
+use crate::lake::scan::{Budget, ScopedTable};
 
 /// A search of one type.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Engine {
     /// Returns the only patient whose rows the search can return, according to its parameters. Returns `None` if it can
     /// return rows of several patients, or if the search is refused.
     pub fn only_patient(&self, request: &Request<'_>) -> Option<String> {
-        let query = self.resolve(request).ok()?;
+        let query = self.resolve(request, &self.budget(request.scope)).ok()?;
         binding::only_patient(query.type_id, &query.criteria)
     }
 
@@ -139,7 +139,8 @@ impl Engine {
 
     /// Checks a search and opens the table that it reads.
     pub(in crate::search) fn open(&self, request: &Request<'_>) -> Result<Opened, SearchError> {
-        let mut query = self.resolve(request)?;
+        let budget = self.budget(request.scope);
+        let mut query = self.resolve(request, &budget)?;
         let name = facts().get(query.type_id).name;
         let path = match request.compartment {
             None => name.to_owned(),
@@ -148,7 +149,7 @@ impl Engine {
         let course = self.course(&query, &path, &query.understood, request.scope)?;
         course.place(&mut query)?;
         let snapshot = self.snapshot(course.tag.as_ref())?;
-        let table = self.lake().table(&snapshot, request.type_id, request.scope);
+        let table = self.table(&snapshot, request.type_id, request.scope, &budget);
         course.check(&query, &[&table])?;
         Ok(Opened {
             query,
@@ -231,8 +232,8 @@ impl Engine {
         }
     }
 
-    pub(in crate::search) fn resolve(&self, request: &Request<'_>) -> Result<Query, SearchError> {
-        let resolver = self.resolver(request.now, request.base);
+    pub(in crate::search) fn resolve(&self, request: &Request<'_>, budget: &Budget) -> Result<Query, SearchError> {
+        let resolver = self.resolver(request.now, request.base, Some(budget));
         let mut query = Query::resolve(&resolver, request.type_id, request.parameters, request.handling)?;
         if let Some(patient) = request.compartment {
             query

@@ -4,6 +4,7 @@
 //! Decides which types are searched, and which parameters apply. Usually these are the parameters that all of the types
 //! know. `parts` puts the matches of the types on one page.
 
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,12 +18,14 @@ use super::super::includes::include::each_once;
 use super::super::joins::binding::Filed;
 use super::super::parameters::query::{Query, is_of_page};
 use super::super::parameters::raw::{Handling, RawParameter, written};
+use super::super::parameters::repeated;
 use super::super::parameters::resolver::{Resolver, resource_type};
 use super::super::parameters::result::{invalid, invalid_name};
 use super::explain::trace::Trace;
 use super::parts::Part;
 use crate::fhir::{TypeId, facts};
 use crate::lake::Scope;
+use crate::plan::Pause;
 
 /// A search over several types.
 #[derive(Clone, Debug)]
@@ -58,13 +61,11 @@ impl Engine {
         request: &SystemRequest<'_>,
         trace: Trace,
     ) -> Result<Bytes, SearchError> {
-        let sent = request.parameters.iter();
-        let sent: Vec<_> = sent
-            .filter(|parameter| parameter.counts(request.handling))
-            .cloned()
-            .collect();
+        let budget = self.budget(request.scope);
+        let sent = repeated::each_once(request.parameters, request.handling)?;
+        let sent: Vec<RawParameter> = sent.into_iter().cloned().collect();
         let (mut types, parameters) = types(&sent)?;
-        let resolver = || self.resolver(request.now, request.base);
+        let resolver = || self.resolver(request.now, request.base, Some(&budget));
         if types.is_empty() {
             types = facts().resources().collect();
             types.retain(|type_id| request.compartment.is_none() || compartment::holds(*type_id));
@@ -72,7 +73,7 @@ impl Engine {
         let path = request.compartment.map(|patient| format!("Patient/{patient}/*"));
         let path = path.unwrap_or_default();
         let types = with_narrative(&resolver(), types, &parameters);
-        let parameters = common(&resolver, &types, &parameters, request.handling)?;
+        let parameters = common(&resolver, &types, &parameters, request.handling).await?;
         let named = sent.iter().filter(|parameter| parameter.name == "_type");
         let repeated: Vec<_> = named
             .chain(parameters.iter().filter(|parameter| !is_of_page(parameter)))
@@ -88,8 +89,10 @@ impl Engine {
         // Use one resolver for all types. It counts the tables that the conditions of all types read, and refuses a
         // search that reads too many.
         let resolver = resolver().among_others();
-        let (mut understood, mut includes) = (Vec::new(), Vec::new());
+        let (mut understood, mut includes) = (HashSet::new(), Vec::new());
+        let mut pause = Pause::default();
         for type_id in types {
+            pause.take().await;
             // Resolve the query even for types without rows. So neither errors nor the order of includes reveal what
             // records other people have.
             let mut query = Query::resolve(&resolver, type_id, &parameters, Handling::Lenient)?;
@@ -99,7 +102,7 @@ impl Engine {
                     .push(compartment::criterion(&resolver, type_id, patient)?);
                 query.filed = Some(Filed::of(self.lake(), &request.scope.application, &[patient]));
             }
-            understood.append(&mut query.understood);
+            understood.extend(query.understood.drain(..));
             includes.append(&mut query.includes);
             let other = parts.first().map(|first| first.table.other(type_id));
             if !looks_inside && other.as_ref().is_some_and(|table| !table.has_files()) {
@@ -110,7 +113,7 @@ impl Engine {
                 None => {
                     let course = course.insert(self.course(&query, &path, &repeated, request.scope)?);
                     let snapshot = self.snapshot(course.tag.as_ref())?;
-                    trace.watched(self.lake().table(&snapshot, type_id, request.scope))
+                    trace.watched(self.table(&snapshot, type_id, request.scope, &budget))
                 }
             };
             query.trace = trace.clone();
@@ -149,7 +152,7 @@ impl Engine {
 }
 
 /// Returns the parameters that links repeat: `_type`, and those that at least one of the types has understood.
-fn repeated_in_links(parameters: &[RawParameter], understood: &[(String, String)]) -> Vec<(String, String)> {
+fn repeated_in_links(parameters: &[RawParameter], understood: &HashSet<(String, String)>) -> Vec<(String, String)> {
     let pairs = parameters
         .iter()
         .map(|parameter| (written(parameter), parameter.value.clone()));
@@ -209,19 +212,21 @@ fn with_narrative(resolver: &Resolver<'_>, types: Vec<TypeId>, parameters: &[Raw
 
 /// Returns the parameters that all of the types know. With strict handling, a parameter that a type does not know is an
 /// error. Each parameter is checked separately.
-fn common<'r>(
-    resolver: &dyn Fn() -> Resolver<'r>,
+async fn common<'r>(
+    resolver: &(dyn Fn() -> Resolver<'r> + Sync),
     types: &[TypeId],
     parameters: &[RawParameter],
     handling: Handling,
 ) -> Result<Vec<RawParameter>, SearchError> {
     let mut common = Vec::with_capacity(parameters.len());
+    let mut pause = Pause::default();
     'parameters: for parameter in parameters {
         // A type need not have all elements that `_elements` names. But each of the elements must belong to at least
         // one of the types.
         if parameter.name == "_elements" && parameter.modifier.is_none() {
             let of_none = |name: &&str| types.iter().all(|type_id| !is_element(*type_id, name));
-            if let Some(unknown) = elements(&parameter.value).find(of_none) {
+            let named: BTreeSet<&str> = elements(&parameter.value).collect();
+            if let Some(unknown) = named.into_iter().find(of_none) {
                 let (expected, meant) = ("a top-level element of one of the types", meant_element(types, unknown));
                 return Err(invalid_name("_elements", unknown, expected, meant));
             }
@@ -230,14 +235,23 @@ fn common<'r>(
         }
         let (mut fits, mut refused) = (false, None);
         for type_id in types {
-            let alone = Query::resolve(&resolver(), *type_id, std::slice::from_ref(parameter), Handling::Strict);
+            pause.take().await;
+            // Finding a name that the client may have meant takes long. With lenient handling nobody reads it, so the
+            // query must not look for one.
+            let alone = Query::resolve(&resolver(), *type_id, std::slice::from_ref(parameter), handling);
+            let is_include = matches!(&*parameter.name, "_include" | "_revinclude");
             match alone {
+                Ok(query) if query.understood.is_empty() && !is_of_page(parameter) => {
+                    if !is_include {
+                        continue 'parameters;
+                    }
+                }
                 Ok(_) => fits = true,
                 // The reference of a `_has` need not lead to all of the types. A type to which it does not lead has no
                 // matches.
                 Err(error @ SearchError::Value { .. }) if parameter.name == "_has" => refused = Some(error),
                 // An include names a reference of one type, so it is no error that the other types do not know it.
-                Err(SearchError::Unknown { .. }) if matches!(&*parameter.name, "_include" | "_revinclude") => {}
+                Err(SearchError::Unknown { .. }) if is_include => {}
                 Err(SearchError::Unknown { .. }) if handling == Handling::Lenient && parameter.name != "_query" => {
                     continue 'parameters;
                 }

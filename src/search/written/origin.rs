@@ -13,7 +13,7 @@ impl Origin {
         let Some(type_id) = resource_type(&self.resource) else {
             return Ok(None);
         };
-        let resolver = engine.resolver(self.now, &self.base);
+        let resolver = engine.resolver(self.now, &self.base, None);
         let resolver = if self.among_others {
             resolver.among_others()
         } else {

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
-
 use super::items::mark_items;
 use super::kind::{Matcher, Targets};
 use super::{CodesValue, codes, date, number, quantity, reference, string, token, uri};
@@ -11,7 +9,8 @@ use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
 use crate::fhirpath::Typed;
 use crate::search::parameters::values::{
-    Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, TokenSet, TypedSet, UriSet, fold,
+    Beginnings, DateSet, NumberSet, Parts, QuantitySet, ReferenceSet, ReferenceValue, SentSet, TokenSet, TypedSet,
+    UriSet, fold,
 };
 
 /// The maximum number of alternatives that the scan decides. With more, rows are tested one by one. Many ids are in one
@@ -92,12 +91,12 @@ pub(in crate::search) enum Many {
     /// Beginnings of a text or of one of its words.
     BeginningsOfParts(Beginnings),
     Parts(Parts),
-    Exact(FxHashSet<String>),
+    Exact(SentSet<String>),
     Dates(DateSet),
     Numbers(NumberSet),
     Quantities(QuantitySet),
     Uris(UriSet),
-    MediaTypes(FxHashSet<String>),
+    MediaTypes(SentSet<String>),
     References(ReferenceSet),
     ReferenceIdentifiers(TokenSet),
     Typed(TypedSet),

@@ -1,12 +1,10 @@
 //! Compares the values of token parameters with Coding, CodeableConcept, Identifier, ContactPoint, codes, strings and
 //! booleans.
 
-use rustc_hash::FxHashMap;
-
 use super::items::{mark_items, only_text, type_name};
 use crate::fhir::case::{fold_case, same_but_for_case};
 use crate::fhirpath::{Collection, Items, Typed};
-use crate::search::parameters::values::{TokenSet, TokenValue, TypedIdentifier, TypedSet, fold};
+use crate::search::parameters::values::{SentMap, TokenSet, TokenValue, TypedIdentifier, TypedSet, fold};
 
 /// The code system of `true` and `false` (R4 search, 3.1.1.4.10).
 const BOOLEANS: &str = "http://hl7.org/fhir/special-values";
@@ -86,16 +84,16 @@ pub(super) fn mark_any(set: &TokenSet, part: &Typed, rows: &mut [bool]) {
 #[derive(Debug, Default)]
 pub(in crate::search) struct TokenIndex {
     /// The tokens with a code, by their folded code.
-    codes: FxHashMap<Box<str>, BySystem>,
+    codes: SentMap<Box<str>, BySystem>,
     /// The tokens without a code, by their system. They match all codes of the system.
-    systems: FxHashMap<Box<str>, usize>,
+    systems: SentMap<Box<str>, usize>,
 }
 
 #[derive(Debug, Default)]
 struct BySystem {
     any: Option<usize>,
     /// The numbers of the tokens with a system, by system. The empty string means no system.
-    of: FxHashMap<Box<str>, usize>,
+    of: SentMap<Box<str>, usize>,
 }
 
 impl TokenIndex {

@@ -3,6 +3,7 @@
 
 mod date;
 pub(crate) mod escape;
+mod hashed;
 mod interval;
 mod near;
 mod number;
@@ -17,6 +18,7 @@ mod uri;
 mod uris;
 
 pub(in crate::search) use date::{DateSet, DateValue};
+pub(in crate::search) use hashed::{SentMap, SentSet};
 pub(in crate::search) use interval::Interval;
 pub(in crate::search) use near::NearValue;
 pub(in crate::search) use number::{Extent, NumberValue, Numbers, QuantityValue, Stored};

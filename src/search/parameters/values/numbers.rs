@@ -1,7 +1,6 @@
 //! Sets of many numbers or quantities. Each number of a resource is compared with all of them at once.
 
-use rustc_hash::FxHashMap;
-
+use super::hashed::SentMap;
 use super::number::Numbers;
 use super::spans::Spans;
 use super::{Extent, NumberValue, Prefix, QuantityValue, Stored};
@@ -166,12 +165,12 @@ pub(crate) struct QuantitySet {
 
 /// Numbers by their requested unit. The key combines system and code. The value has the system, the code and the
 /// numbers.
-type ByUnit<T> = FxHashMap<String, (Option<String>, Option<String>, T)>;
+type ByUnit<T> = SentMap<String, (Option<String>, Option<String>, T)>;
 
 impl QuantitySet {
     /// Creates a set of these quantities.
     pub(crate) fn of(values: Vec<QuantityValue>) -> QuantitySet {
-        let mut by_unit: ByUnit<Vec<NumberValue>> = FxHashMap::default();
+        let mut by_unit: ByUnit<Vec<NumberValue>> = SentMap::default();
         let mut of_any = Vec::new();
         for QuantityValue { number, system, code } in values {
             if system.is_none() && code.is_none() {

@@ -1,7 +1,6 @@
 //! Token values: `code`, `system|code`, `|code`, `system|` (R4 search, 3.1.1.4.10).
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
+use super::hashed::{SentMap, SentSet};
 use super::{escape, fold};
 use crate::fhir::case::fold_case;
 
@@ -41,9 +40,11 @@ impl TokenValue {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenSet {
     /// The folded codes by their system: `None` is any system, `Some("")` is no system.
-    codes: FxHashMap<Option<Box<str>>, FxHashSet<Box<str>>>,
+    codes: SentMap<Option<Box<str>>, SentSet<Box<str>>>,
+    /// The folded codes of all systems. A client may send as many systems as codes.
+    all_codes: SentSet<Box<str>>,
     /// The systems of which all codes match.
-    systems: FxHashSet<Box<str>>,
+    systems: SentSet<Box<str>>,
 }
 
 impl TokenSet {
@@ -52,8 +53,9 @@ impl TokenSet {
         let system = token.system.map(String::into_boxed_str);
         match (system, token.code) {
             (system, Some(code)) => {
-                let codes = self.codes.entry(system).or_default();
-                codes.insert(fold_case(&code).into());
+                let code: Box<str> = fold_case(&code).into();
+                self.all_codes.insert(code.clone());
+                self.codes.entry(system).or_default().insert(code);
             }
             (Some(system), None) => {
                 self.systems.insert(system);
@@ -77,7 +79,7 @@ impl TokenSet {
     /// ignored.
     pub(crate) fn holds_code(&self, code: &str) -> bool {
         let code = fold_case(code);
-        !self.systems.is_empty() || self.codes.values().any(|codes| codes.contains(&*code))
+        !self.systems.is_empty() || self.all_codes.contains(&*code)
     }
 }
 
@@ -114,7 +116,7 @@ impl TypedIdentifier {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TypedSet {
     /// For each folded value of an identifier, the codings of which the identifier's type must have one.
-    by_value: FxHashMap<String, TokenSet>,
+    by_value: SentMap<String, TokenSet>,
 }
 
 impl TypedSet {

@@ -1,11 +1,10 @@
 //! Sets of many URIs, canonicals and references. Each text of a resource is looked up in them.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
+use super::hashed::{SentMap, SentSet};
 use super::{ReferenceValue, UriTree};
 use crate::fhir::reference::Canonical;
 
-type Texts = FxHashSet<String>;
+type Texts = SentSet<String>;
 
 /// A set of many URIs, each with its kind of comparison.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +14,7 @@ pub(crate) struct UriSet {
     any_version: Texts,
     /// The allowed versions by URL. A canonical of the URL must have one of them, or a version that extends one of
     /// them.
-    versions: FxHashMap<String, Vec<String>>,
+    versions: SentMap<String, Vec<String>>,
     below: Texts,
     longest_below: usize,
     /// The URIs of `:above`, in order.
