@@ -12,7 +12,9 @@ pub struct Limits {
     /// The maximum number of requests in progress. One address may have half of them. A request does not count while
     /// the server waits for its body.
     pub requests: usize,
-    /// The maximum number of running searches. Further searches wait for at most `patience`.
+    /// The maximum number of running searches. The first running search of each credential does not count: first
+    /// searches have places of their own, four times as many as this number. Further searches wait for at most
+    /// `patience`. One credential may run at most half of this number, its first search included.
     pub queries: usize,
     /// The maximum number of running views. The first running view of each credential does not count: first views have
     /// places of their own, four times as many as this number. Further views wait for at most `patience`. One

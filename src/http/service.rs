@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
 use super::connect::Pages;
 use super::console::SlowRequests;
 use super::error::Error;
@@ -80,7 +78,7 @@ pub struct Service {
     pub(super) workers: Workers,
     /// The number of requested erasures whose rows the lake hides for this service.
     hidden: Mutex<usize>,
-    queries: Arc<Semaphore>,
+    queries: Turns,
     views: Turns,
     records: Turns,
     documents: Turns,
@@ -125,7 +123,7 @@ impl Service {
             admission: Admission::new(&limits),
             throttle: Throttle::new(&limits.rates),
             hidden: Mutex::default(),
-            queries: Arc::new(Semaphore::new(limits.queries)),
+            queries: Turns::with_share(limits.queries, limits.queries.div_ceil(2)),
             views: Turns::new(limits.views),
             records: Turns::new(limits.records),
             documents: Turns::with_share(limits.documents, DOCUMENTS_OF_ONE),
@@ -163,12 +161,9 @@ impl Service {
         behind.find('/').map_or("", |at| &behind[at..])
     }
 
-    /// Waits for a turn to run a search. Hold the permit until the search ends.
-    pub(super) async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
-        match tokio::time::timeout(self.limits.patience, self.queries.clone().acquire_owned()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            _ => Err(Error::Busy),
-        }
+    /// Waits for a turn to run a search for a credential. Hold it until the search ends.
+    pub(super) async fn search_turn(&self, credential: &str) -> Result<Turn, Error> {
+        self.turn_of(&self.queries, credential).await
     }
 
     /// Waits for a turn to run a view for a credential. Hold it until the rows are sent.

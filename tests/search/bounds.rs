@@ -59,16 +59,21 @@ fn keys_of_a_sort() {
 fn values_words_and_tests() {
     let corpus = corpus();
     let list = |count: usize, sep: &str, item: &str| vec![item; count].join(sep);
+    let numbered = |count: usize, item: &str| {
+        let items = (0..count).map(|at| item.replace('#', &at.to_string()));
+        items.collect::<Vec<_>>().join(",")
+    };
     refused(
         corpus,
-        &format!("Observation?code:text={}", list(1_001, ",", "a")),
+        &format!("Observation?code:text={}", numbered(1_001, "a#")),
         "1000 values at most",
     );
     refused(
         corpus,
-        &format!("Observation?code-value-quantity={}", list(1_001, ",", "a$5")),
+        &format!("Observation?code-value-quantity={}", numbered(1_001, "a#$5")),
         "1000 values at most",
     );
+    answered(corpus, &format!("Observation?code:text={}", list(1_001, ",", "a")));
     answered(
         corpus,
         &format!(

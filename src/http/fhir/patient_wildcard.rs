@@ -1,10 +1,15 @@
 //! Replaces the wildcard `$PATIENT_ID` in paths, bodies and query values. It stands for the patient of the caller's
 //! token.
 
+use std::collections::HashSet;
+
 use super::super::error::Error;
 use crate::consent::Access;
 use crate::search::raw::RawParameter;
-use crate::search::with_alternatives;
+use crate::search::{shortened, with_alternatives};
+
+/// The maximum length of a value after the wildcard was replaced, in bytes. A value may have the wildcard many times.
+const MAX_REPLACED: usize = 4 << 20;
 
 pub(in crate::http) const WILDCARD: &str = "$PATIENT_ID";
 
@@ -44,9 +49,25 @@ pub(in crate::http) fn in_query(parameters: &mut [RawParameter], access: &Access
             continue;
         }
         let mut replaced = Vec::new();
+        let (mut met, mut length) = (HashSet::new(), 0);
         for alternative in value.split(',') {
             if alternative.contains(WILDCARD) {
-                replaced.extend(patients.iter().map(|patient| alternative.replace(WILDCARD, patient)));
+                // Equal alternatives are one condition.
+                if !met.insert(alternative) {
+                    continue;
+                }
+                for patient in patients {
+                    let one = alternative.replace(WILDCARD, patient);
+                    length += one.len();
+                    if length > MAX_REPLACED {
+                        let problem = format!(
+                            "{}: the values would be too long with the ids for {WILDCARD}",
+                            shortened(name)
+                        );
+                        return Err(Error::Invalid(problem));
+                    }
+                    replaced.push(one);
+                }
             } else {
                 replaced.push(alternative.to_owned());
             }

@@ -24,9 +24,11 @@ use crate::fhir::TypeId;
 use crate::fhir::reference::is_id;
 use crate::search::raw;
 use crate::search::raw::RawParameter;
-use crate::search::{Explanation, Request, SystemRequest};
+use crate::search::{Explanation, Request, SystemRequest, distinct};
 
 const FORM: &str = "application/x-www-form-urlencoded";
+/// A longer form is parsed on a thread for searches.
+const LONG_FORM: usize = 64 << 10;
 
 /// Returns the routes of searches.
 pub(in crate::http) fn routes() -> Vec<Route> {
@@ -93,7 +95,7 @@ async fn by_get(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
+    let parameters = raw::parse_distinct(query.as_deref().unwrap_or_default())?;
     answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
@@ -106,7 +108,7 @@ async fn by_post(
     headers: HeaderMap,
     sent: Body,
 ) -> Result<Response, Error> {
-    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    let parameters = parameters(&service, &access, &headers, query.as_deref(), sent).await?;
     answer(service, access, SearchTarget::of_type(&name)?, parameters, &headers).await
 }
 
@@ -130,7 +132,7 @@ async fn compartment_by_get(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     let place = SearchTarget::of_patient(id, &name, &access)?;
-    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
+    let parameters = raw::parse_distinct(query.as_deref().unwrap_or_default())?;
     answer(service, access, place, parameters, &headers).await
 }
 
@@ -143,7 +145,7 @@ async fn compartment_by_post(
     headers: HeaderMap,
     sent: Body,
 ) -> Result<Response, Error> {
-    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    let parameters = parameters(&service, &access, &headers, query.as_deref(), sent).await?;
     let place = SearchTarget::of_patient(id, &name, &access)?;
     answer(service, access, place, parameters, &headers).await
 }
@@ -155,7 +157,7 @@ async fn system_by_get(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    let parameters = raw::parse_checked(query.as_deref().unwrap_or_default())?;
+    let parameters = raw::parse_distinct(query.as_deref().unwrap_or_default())?;
     answer(
         service,
         access,
@@ -174,7 +176,7 @@ async fn system_by_post(
     headers: HeaderMap,
     sent: Body,
 ) -> Result<Response, Error> {
-    let parameters = parameters(&service, &headers, query.as_deref(), sent).await?;
+    let parameters = parameters(&service, &access, &headers, query.as_deref(), sent).await?;
     answer(
         service,
         access,
@@ -227,6 +229,7 @@ impl SearchTarget {
 /// Reads the parameters of a search by POST: those of the query, then those of the form.
 async fn parameters(
     service: &Service,
+    access: &Access,
     headers: &HeaderMap,
     query: Option<&str>,
     sent: Body,
@@ -235,34 +238,50 @@ async fn parameters(
     if !sent.is_empty() && !body::is_typed(headers, &[FORM]) {
         return Err(Error::MediaType(FORM));
     }
-    let form = std::str::from_utf8(&sent).map_err(|_| Error::Invalid("the body is not UTF-8".to_owned()))?;
-    let mut parameters = raw::parse_checked(query.unwrap_or_default())?;
-    parameters.extend(raw::parse_checked(form)?);
+    let mut parameters = raw::parse_distinct(query.unwrap_or_default())?;
+    if sent.len() <= LONG_FORM {
+        parameters.extend(of_form(&sent)?);
+        return Ok(parameters);
+    }
+    // Parsing a long form takes milliseconds. So it is part of the searches of the credential.
+    let turn = service.search_turn(&access.subject).await?;
+    let parsing = async move {
+        let _turn = turn;
+        of_form(&sent)
+    };
+    parameters.extend(service.workers.run(parsing).await??);
     Ok(parameters)
+}
+
+fn of_form(sent: &[u8]) -> Result<Vec<RawParameter>, Error> {
+    let form = std::str::from_utf8(sent).map_err(|_| Error::Invalid("the body is not UTF-8".to_owned()))?;
+    Ok(raw::parse_distinct(form)?)
 }
 
 async fn answer(
     service: Arc<Service>,
     access: Arc<Access>,
     place: SearchTarget,
-    mut parameters: Vec<RawParameter>,
+    parameters: Vec<RawParameter>,
     headers: &HeaderMap,
 ) -> Result<Response, Error> {
-    json_admitted(headers, raw::last(&parameters, "_format"))?;
-    let indented = pretty_value(raw::last(&parameters, "_pretty"))?;
-    patient_wildcard::in_query(&mut parameters, &access)?;
-    let explained = explain::wanted(headers, &access, &service)?;
-    let turn = service.turn().await?;
     let preferred = Preferred::by(headers);
     let handling = preferred.handling();
-    let search = {
-        let service = service.clone();
+    let mut parameters = distinct(&parameters, handling)?;
+    json_admitted(headers, raw::last(&parameters, "_format"))?;
+    let indented = pretty_value(raw::last(&parameters, "_pretty"))?;
+    let explained = explain::wanted(headers, &access, &service)?;
+    let turn = service.search_turn(&access.subject).await?;
+    let served = service.clone();
+    let search = move |stop| {
+        let (service, engine) = (served.clone(), served.engine.until(stop));
         async move {
             // Keep the turn until the end even if the client disconnects: the limit counts running work.
             let _turn = turn;
+            patient_wildcard::in_query(&mut parameters, &access)?;
             let (now, base) = (service.store.clock().now() * 1_000_000, service.fhir_base.as_str());
             let (scope, parameters) = (&access.scope, parameters.as_slice());
-            match &place {
+            let found = match &place {
                 SearchTarget::Type { type_id, patient } => {
                     let request = Request {
                         scope,
@@ -274,8 +293,8 @@ async fn answer(
                         base,
                     };
                     match explained {
-                        None => service.engine.search(&request).await.map(|page| (page, None)),
-                        Some(form) => service.engine.search_explained(&request, form).await.map(timed),
+                        None => engine.search(&request).await.map(|page| (page, None)),
+                        Some(form) => engine.search_explained(&request, form).await.map(timed),
                     }
                 }
                 SearchTarget::System { patient } => {
@@ -288,19 +307,21 @@ async fn answer(
                         base,
                     };
                     match explained {
-                        None => service.engine.search_system(&request).await.map(|page| (page, None)),
-                        Some(form) => service.engine.search_system_explained(&request, form).await.map(timed),
+                        None => engine.search_system(&request).await.map(|page| (page, None)),
+                        Some(form) => engine.search_system_explained(&request, form).await.map(timed),
                     }
                 }
-            }
+            };
+            let (bundle, timing) = found?;
+            let body = if indented {
+                Body::from(pretty(&bundle))
+            } else {
+                Body::from(bundle)
+            };
+            Ok::<_, Error>((body, timing))
         }
     };
-    let (bundle, timing) = service.workers.run(search).await??;
-    let body = if indented {
-        Body::from(pretty(&bundle))
-    } else {
-        Body::from(bundle)
-    };
+    let (body, timing) = service.workers.run_until(search).await??;
     let mut response = preferred.answer(body);
     if let Some(timing) = timing {
         let timing = HeaderValue::from_str(&timing).map_err(Error::internal)?;

@@ -1,4 +1,4 @@
-//! Limits how much expensive work (views, operations on all of a patient's records) runs at once, in total and per
+//! Limits how much work (searches, views, operations on all of a patient's records) runs at once, in total and per
 //! credential. By default a credential may use half of the places.
 //!
 //! A credential has at most one *first work* at a time: the work that it begins while it has none. All its other work

@@ -7,12 +7,17 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use super::super::error::Error;
+use crate::search::Stop;
 
 /// A pool with as many threads as there are processors.
 pub(in crate::http) struct Workers(Option<Runtime>);
 
-/// A running task. Dropping this aborts it.
-struct Working<T>(JoinHandle<T>);
+/// A running task. Dropping this before the task has ended aborts it. A task that computes without a pause is asked to
+/// stop.
+struct Working<T> {
+    task: JoinHandle<T>,
+    stop: Option<Stop>,
+}
 
 impl Workers {
     pub(in crate::http) fn start() -> std::io::Result<Workers> {
@@ -29,12 +34,26 @@ impl Workers {
     where
         F: Future<Output: Send> + Send + 'static,
     {
+        self.run_until(|_| work).await
+    }
+
+    /// Runs work as [`run`](Self::run) does. If the returned future is dropped, it also asks the work to stop.
+    pub(in crate::http) async fn run_until<F>(&self, work: impl FnOnce(Stop) -> F) -> Result<F::Output, Error>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
         let runtime = self
             .0
             .as_ref()
             .ok_or_else(|| Error::internal("the workers have stopped"))?;
-        let mut working = Working(runtime.spawn(work));
-        (&mut working.0).await.map_err(Error::internal)
+        let stop = Stop::default();
+        let mut working = Working {
+            task: runtime.spawn(work(stop.clone())),
+            stop: Some(stop),
+        };
+        let done = (&mut working.task).await;
+        working.stop = None;
+        done.map_err(Error::internal)
     }
 
     /// Starts work that continues after the response has begun. Nothing aborts it: it must end by itself when nobody
@@ -61,6 +80,9 @@ impl Drop for Workers {
 
 impl<T> Drop for Working<T> {
     fn drop(&mut self) {
-        self.0.abort();
+        if let Some(stop) = &self.stop {
+            stop.ask();
+        }
+        self.task.abort();
     }
 }

@@ -2,4 +2,5 @@
 
 pub(super) mod crowds;
 pub(super) mod protection;
+pub(super) mod searches;
 pub(super) mod throttle;

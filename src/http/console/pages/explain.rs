@@ -78,10 +78,11 @@ pub(in crate::http::console) async fn show(
 async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &str) -> Result<String, Error> {
     let type_id = resource_type(name)?;
     let parameters = raw::parse_checked(query)?;
-    let turn = service.turn().await?;
+    let turn = service.search_turn("console").await?;
     let scope = place.scope();
-    let searching = {
-        let service = service.clone();
+    let served = service.clone();
+    let searching = |stop| {
+        let (service, engine) = (served.clone(), served.engine.until(stop));
         async move {
             let _turn = turn;
             let request = Request {
@@ -93,10 +94,10 @@ async fn explained(service: &Arc<Service>, place: &Tenant, name: &str, query: &s
                 now: service.store.clock().now() * 1_000_000,
                 base: &service.fhir_base,
             };
-            service.engine.search_explained(&request, Form::Json).await
+            engine.search_explained(&request, Form::Json).await
         }
     };
-    let (_, explanation) = service.workers.run(searching).await??;
+    let (_, explanation) = service.workers.run_until(searching).await??;
     let mut tree = String::new();
     branch(&explanation.to_json(), "", 0, &mut tree);
     Ok(tree)

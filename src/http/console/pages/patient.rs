@@ -136,16 +136,18 @@ pub(in crate::http::console) async fn show(
         let number = numbered(&fields)?;
         operator.looks_at(&service, "patient", &place, &id).await?;
         let turn = service.record_turn("console").await?;
-        let reading = {
+        let served = service.clone();
+        let reading = |stop| {
+            let engine = served.engine.until(stop);
             let (service, scope, patients) = (service.clone(), place.scope(), vec![id.clone()]);
             async move {
                 let _turn = turn;
                 let now = service.store.clock().now() * 1_000_000;
-                let record = record(&service.engine, &scope, &patients, &[], now).await?;
+                let record = record(&engine, &scope, &patients, &[], now).await?;
                 Ok::<_, Error>(gathered(&service, &record, &patients[0]))
             }
         };
-        let (patient, types, events) = service.workers.run(reading).await??;
+        let (patient, types, events) = service.workers.run_until(reading).await??;
         let label = Label::of(&patient);
         let page = Page {
             frame: &frame,

@@ -149,7 +149,7 @@ async fn versions(service: &Arc<Service>, place: &Tenant, type_id: TypeId, id: &
         return Ok(Vec::new());
     }
     let (scope, id) = (place.scope(), id.to_owned());
-    let turn = service.turn().await?;
+    let turn = service.search_turn("console").await?;
     let reading = service.blocking(move |service| {
         let _turn = turn;
         let mut versions: Vec<Version> = Vec::new();

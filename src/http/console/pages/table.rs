@@ -216,11 +216,12 @@ pub(in crate::http::console) async fn looks(
 
 async fn search(service: &Arc<Service>, place: &Tenant, type_id: TypeId, query: &str) -> Result<Found, Error> {
     let parameters = raw::parse_checked(query)?;
-    let turn = service.turn().await?;
+    let turn = service.search_turn("console").await?;
     let scope = place.scope();
     let started = std::time::Instant::now();
-    let searching = {
-        let service = service.clone();
+    let served = service.clone();
+    let searching = |stop| {
+        let (service, engine) = (served.clone(), served.engine.until(stop));
         async move {
             let _turn = turn;
             let request = Request {
@@ -232,10 +233,10 @@ async fn search(service: &Arc<Service>, place: &Tenant, type_id: TypeId, query: 
                 now: service.store.clock().now() * 1_000_000,
                 base: &service.fhir_base,
             };
-            service.engine.search(&request).await
+            engine.search(&request).await
         }
     };
-    let bundle = service.workers.run(searching).await??;
+    let bundle = service.workers.run_until(searching).await??;
     let took = started.elapsed();
     let bundle: Value = serde_json::from_slice(&bundle).map_err(Error::internal)?;
     let entries = bundle["entry"].as_array().into_iter().flatten();

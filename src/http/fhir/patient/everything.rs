@@ -107,8 +107,9 @@ async fn answer(
         service.throttle.charge_record(&access.subject)?;
     }
     let turn = service.record_turn(&access.subject).await?;
-    let reading = {
-        let service = service.clone();
+    let served = service.clone();
+    let reading = |stop| {
+        let (service, engine) = (served.clone(), served.engine.until(stop));
         async move {
             let subject = Subject {
                 scope: &named.scope,
@@ -117,13 +118,13 @@ async fn answer(
                 base: &service.fhir_base,
             };
             let path = format!("{}/$everything", named.path);
-            let page = asked.page(&service.engine, subject, &path).await?;
+            let page = asked.page(&engine, subject, &path).await?;
             // The turn is kept until the work ends, even if the client disconnects, because the limit counts running
             // work.
             Ok::<_, PatientError>((streamed::begin(page)?, turn))
         }
     };
-    let (begun, turn) = service.workers.run(reading).await??;
+    let (begun, turn) = service.workers.run_until(reading).await??;
     let body = if indented {
         let all = service.workers.run(async { streamed::whole(begun) }).await??;
         Body::from(pretty(&all))

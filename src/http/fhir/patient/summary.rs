@@ -28,7 +28,7 @@ use crate::patient::pdf::rendering;
 use crate::patient::summary::{Asked, Directory, Sections, Subject, Summary, summary};
 use crate::pdf::PdfError;
 use crate::search::raw::{RawParameter, last};
-use crate::search::{Handling, Request};
+use crate::search::{Engine, Handling, Request};
 
 /// The operation's name and the URL of its definition.
 pub(super) const DECLARED: (&str, &str) = ("$summary", "http://hl7.org/fhir/uv/ips/OperationDefinition/summary");
@@ -146,19 +146,20 @@ async fn answer(
         service.throttle.charge_record(&access.subject)?;
     }
     let turn = service.record_turn(&access.subject).await?;
-    let reading = {
-        let service = service.clone();
+    let served = service.clone();
+    let reading = |stop| {
+        let (service, engine) = (served.clone(), served.engine.until(stop));
         async move {
             let patients = match named {
                 Some(named) => named.patients,
-                None => by_identifier(&service, &access, asked.identifier.as_deref()).await?,
+                None => by_identifier(&service, &engine, &access, asked.identifier.as_deref()).await?,
             };
             // The turn is kept until the work ends, even if the client disconnects, because the limit counts running
             // work.
-            Ok::<_, Error>((read(&service, &access, &patients, asked.sections).await?, turn))
+            Ok::<_, Error>((read(&service, &engine, &access, &patients, asked.sections).await?, turn))
         }
     };
-    let (made, turn) = service.workers.run(reading).await??;
+    let (made, turn) = service.workers.run_until(reading).await??;
     let bundle = drawn(&service, made, turn).await?;
     let bundle = if indented { pretty(&bundle) } else { bundle };
     Ok(preferred.answer(Body::from(bundle)))
@@ -172,12 +173,21 @@ pub(in crate::http) async fn summary_of(
 ) -> Result<Vec<u8>, Error> {
     let turn = service.record_turn(&access.subject).await?;
     let (served, access) = (service.clone(), access.clone());
-    let reading = async move { read(&served, &access, &patients, Sections::default()).await };
-    let made = service.workers.run(reading).await??;
+    let reading = |stop| {
+        let engine = served.engine.until(stop);
+        async move { read(&served, &engine, &access, &patients, Sections::default()).await }
+    };
+    let made = service.workers.run_until(reading).await??;
     drawn(service, made, turn).await
 }
 
-async fn read(service: &Service, access: &Access, patients: &[String], sections: Sections) -> Result<Summary, Error> {
+async fn read(
+    service: &Service,
+    engine: &Engine,
+    access: &Access,
+    patients: &[String],
+    sections: Sections,
+) -> Result<Summary, Error> {
     let subject = Subject {
         scope: &access.scope,
         patients,
@@ -185,7 +195,7 @@ async fn read(service: &Service, access: &Access, patients: &[String], sections:
         base_url: &service.base_url,
         directory: &Endpoints(&service.store),
     };
-    Ok(summary(&service.engine, subject, sections).await?)
+    Ok(summary(engine, subject, sections).await?)
 }
 
 /// Builds the summary's document. It contains a PDF of itself.
@@ -200,7 +210,12 @@ async fn drawn(service: &Arc<Service>, made: Summary, turn: Turn) -> Result<Vec<
 }
 
 /// Finds the Patient with an identifier. Several Patients are accepted if all are of the caller's consent.
-async fn by_identifier(service: &Service, access: &Access, identifier: Option<&str>) -> Result<Vec<String>, Error> {
+async fn by_identifier(
+    service: &Service,
+    engine: &Engine,
+    access: &Access,
+    identifier: Option<&str>,
+) -> Result<Vec<String>, Error> {
     let Some(identifier) = identifier else {
         let problem = "is missing: it names the patient, where the path does not";
         return Err(Error::parameter("identifier", IssueType::Required, problem));
@@ -223,7 +238,7 @@ async fn by_identifier(service: &Service, access: &Access, identifier: Option<&s
         now: service.store.clock().now() * 1_000_000,
         base: &service.fhir_base,
     };
-    let found = service.engine.search(&request).await?;
+    let found = engine.search(&request).await?;
     let mut tape = Tape::new();
     let found = tape.parse(&found).map_err(Error::internal)?;
     let entries = found.get("entry").into_iter().flat_map(|list| list.items());

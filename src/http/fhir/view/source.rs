@@ -1,6 +1,7 @@
 //! Plans a `$run` over its resources: those of the lake in the caller's scope, or those in the request, restricted by
 //! patients, members of Groups, a time and a page. Also builds the link to the next page.
 
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::super::patient_wildcard;
@@ -8,6 +9,7 @@ use super::inline;
 use super::request::RunRequest;
 use crate::consent::Access;
 use crate::fhir::facts;
+use crate::fhir::outcome::IssueType;
 use crate::fhir::temporal::Temporal;
 use crate::http::error::Error;
 use crate::http::service::Service;
@@ -15,6 +17,9 @@ use crate::lake::Snapshot;
 use crate::lake::scan::{SeenScan, Watch};
 use crate::search::{Form, Handling, SearchError, SnapshotToken};
 use crate::views::{Finding, Format, Page, Resources, Rows, Run, RunError, Stop, View};
+
+/// The maximum number of different Groups in one request. Each of them is read.
+const MAX_GROUPS: usize = 100;
 
 /// A view that is ready to run, and values for the headers of its response.
 pub(in crate::http) struct Work {
@@ -224,8 +229,13 @@ fn patients(
         .ok_or_else(|| Error::internal("R4 has Groups"))?;
     let groups = service.lake.table(snapshot, type_id, &access.scope);
     let now = service.store.clock().now() * 1_000_000;
+    let distinct: BTreeSet<&String> = request.groups.iter().collect();
+    if distinct.len() > MAX_GROUPS {
+        let problem = format!("names more than {MAX_GROUPS} different Groups");
+        return Err(Error::parameter("group", IssueType::Invalid, problem));
+    }
     let mut members = Vec::new();
-    for id in &request.groups {
+    for id in distinct {
         let found = groups.read(id).map_err(Error::internal)?;
         let found = found.ok_or_else(|| Error::NotFound {
             resource_type: "Group".to_owned(),
@@ -236,6 +246,7 @@ fn patients(
     members.sort_unstable();
     members.dedup();
     if let Some(named) = named {
+        let named: HashSet<String> = named.into_iter().collect();
         members.retain(|member| named.contains(member));
     }
     Ok(Some(members))

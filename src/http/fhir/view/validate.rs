@@ -69,7 +69,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
 /// Answers POST: validates the ViewDefinition in the body.
 async fn by_post(
     State(service): State<Arc<Service>>,
-    _: Caller,
+    Caller(access): Caller,
     uri: Uri,
     headers: HeaderMap,
     sent: Body,
@@ -81,7 +81,7 @@ async fn by_post(
         return Err(Error::MediaType(JSON[0]));
     }
     let request = Request::parse(&sent, uri.query(), Preferred::by(&headers).handling())?;
-    let turn = service.turn().await?;
+    let turn = service.search_turn(&access.subject).await?;
     let answer = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         request.answer(service.terminology.clone())
