@@ -80,6 +80,7 @@ fn a_copy_from_before_a_compaction_stays_unreadable_as_well() {
         kek: scene.kek(),
         retention: std::time::Duration::ZERO,
         clock: std::sync::Arc::new(tabularium::lake::clock::ManualClock::at(4_000_000_000_000_000)),
+        trust: tabularium::lake::ClockTrust::Clock,
         ..Default::default()
     };
     let lake = tabularium::lake::Lake::open_with(scene.data(), options).unwrap();
@@ -130,4 +131,25 @@ fn the_next_writer_destroys_keys_that_a_killed_erasure_has_left() {
     assert!(!readable(&scene, &copies, "Zwiebelturm0002").1);
     assert_eq!(scene.keys().ids().unwrap(), new);
     assert_eq!(scene.resources().len(), 8);
+}
+
+/// A server kept the last snapshots and with them the open files of replaced ones, whose ciphers have the destroyed
+/// keys.
+#[test]
+fn a_reader_drops_the_open_files_whose_keys_were_destroyed() {
+    let scene = Scene::with(&people(10));
+    let lake = scene.lake();
+    let scope = crate::harness::records::application("local");
+    let patient = crate::harness::records::type_named("Patient");
+    let read = || {
+        lake.table(&lake.snapshot(), patient, &scope)
+            .read("person-0001")
+            .unwrap()
+    };
+    assert!(read().is_some());
+    assert_eq!(lake.memory().files, 1);
+    scene.done("erase", &["--yes", "--patient", "person-0003"]);
+    lake.refresh().unwrap();
+    assert_eq!(lake.memory().files, 0);
+    assert!(read().is_some());
 }

@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 use super::error::SealError;
 use super::key::KEY_BYTES;
 use super::key_id::from_digits;
+use super::secret::Secret;
 
 /// The environment variable that has the key.
 pub const KEK_VARIABLE: &str = "TABULARIUM_LAKE_KEY";
@@ -26,18 +27,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The key that wraps the keys of files. It is overwritten in memory when it is dropped.
 #[derive(Clone)]
-pub struct Kek(Zeroizing<[u8; KEY_BYTES]>);
+pub struct Kek(Secret);
 
 impl Kek {
-    pub(super) fn new(bytes: Zeroizing<[u8; KEY_BYTES]>) -> Kek {
-        Kek(bytes)
+    pub(super) fn new(secret: Secret) -> Kek {
+        Kek(secret)
     }
 
     /// Makes a new key from the system's cryptographic random source.
     pub fn random() -> Result<Kek, SealError> {
-        let mut bytes = Zeroizing::new([0; KEY_BYTES]);
-        aws_lc_rs::rand::fill(&mut bytes[..]).map_err(|_| SealError::Random)?;
-        Ok(Kek(bytes))
+        Secret::random().map(Kek).ok_or(SealError::Random)
     }
 
     /// Reads a key from 64 hexadecimal digits, or from 32 bytes in base64 of either alphabet, with or without padding.
@@ -52,13 +51,11 @@ impl Kek {
                 Zeroizing::new(decoded.ok()?)
             }
         };
-        let mut key = Zeroizing::new([0; KEY_BYTES]);
-        (bytes.len() == KEY_BYTES).then(|| key.copy_from_slice(&bytes))?;
-        Some(Kek(key))
+        Secret::of(&bytes).map(Kek)
     }
 
     pub(super) fn bytes(&self) -> &[u8; KEY_BYTES] {
-        &self.0
+        self.0.bytes()
     }
 }
 

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use zeroize::Zeroizing;
-
 use super::error::SealError;
 use super::key_id::{ID_BYTES, KeyId};
+use super::secret::Secret;
 
 /// The length of a key in bytes, for AES-256.
 pub const KEY_BYTES: usize = 32;
@@ -19,7 +18,7 @@ pub struct FileKey(Arc<Held>);
 #[derive(PartialEq, Eq)]
 struct Held {
     id: KeyId,
-    secret: Zeroizing<[u8; KEY_BYTES]>,
+    secret: Secret,
 }
 
 /// A weak reference to a key. It is valid while a [`FileKey`] holds the key.
@@ -46,13 +45,13 @@ impl fmt::Debug for LentKey {
 impl FileKey {
     /// Makes a new key and its id from the system's cryptographic random source.
     pub(super) fn random() -> Result<FileKey, SealError> {
-        let (mut id, mut secret) = ([0; ID_BYTES], Zeroizing::new([0; KEY_BYTES]));
+        let mut id = [0; ID_BYTES];
         aws_lc_rs::rand::fill(&mut id).map_err(|_| SealError::Random)?;
-        aws_lc_rs::rand::fill(&mut secret[..]).map_err(|_| SealError::Random)?;
+        let secret = Secret::random().ok_or(SealError::Random)?;
         Ok(FileKey::new(KeyId(id), secret))
     }
 
-    pub(super) fn new(id: KeyId, secret: Zeroizing<[u8; KEY_BYTES]>) -> FileKey {
+    pub(super) fn new(id: KeyId, secret: Secret) -> FileKey {
         FileKey(Arc::new(Held { id, secret }))
     }
 
@@ -68,7 +67,7 @@ impl FileKey {
 
     /// Returns the secret.
     pub fn secret(&self) -> &[u8; KEY_BYTES] {
-        &self.0.secret
+        self.0.secret.bytes()
     }
 }
 
@@ -105,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_of_a_key_is_its_id() {
-        let key = FileKey::new(KeyId([1; 16]), Zeroizing::new([0xab; 32]));
+        let key = FileKey::new(KeyId([1; 16]), Secret::of(&[0xab; 32]).unwrap());
         assert_eq!(
             format!("{key:?}"),
             "FileKey { id: KeyId(01010101010101010101010101010101), .. }"

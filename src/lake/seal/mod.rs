@@ -15,6 +15,7 @@ mod key;
 mod key_id;
 mod keys;
 mod kind;
+mod secret;
 #[cfg(test)]
 mod tests;
 mod wrap;

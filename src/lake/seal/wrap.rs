@@ -6,8 +6,9 @@ use zeroize::Zeroizing;
 
 use super::error::SealError;
 use super::kek::Kek;
-use super::key::{FileKey, KEY_BYTES};
+use super::key::FileKey;
 use super::key_id::KeyId;
+use super::secret::Secret;
 
 /// The first byte of every wrapped text. It is the version of the format.
 const VERSION: u8 = 1;
@@ -33,7 +34,7 @@ impl Wrapping {
     /// Unwraps the key with this id. `None` if the bytes were wrapped by another key-encryption key or for another id,
     /// or were changed.
     pub(super) fn unwrap(&self, id: KeyId, wrapped: &[u8]) -> Option<FileKey> {
-        Some(FileKey::new(id, secret(&self.open(id.bytes(), wrapped)?)?))
+        Some(FileKey::new(id, Secret::of(&self.open(id.bytes(), wrapped)?)?))
     }
 
     /// Makes a text by which a process can check later whether it has this key-encryption key.
@@ -52,7 +53,7 @@ impl Wrapping {
     }
 
     pub(super) fn unwrap_earlier(&self, wrapped: &[u8]) -> Option<Kek> {
-        Some(Kek::new(secret(&self.open(EARLIER, wrapped)?)?))
+        Some(Kek::new(Secret::of(&self.open(EARLIER, wrapped)?)?))
     }
 
     fn seal(&self, what: &[u8], plain: &[u8]) -> Result<Vec<u8>, SealError> {
@@ -79,13 +80,6 @@ impl std::fmt::Debug for Wrapping {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Wrapping")
     }
-}
-
-fn secret(bytes: &[u8]) -> Option<Zeroizing<[u8; KEY_BYTES]>> {
-    let mut secret = Zeroizing::new([0; KEY_BYTES]);
-    let fits = bytes.len() == KEY_BYTES;
-    fits.then(|| secret.copy_from_slice(bytes))?;
-    Some(secret)
 }
 
 #[cfg(test)]
