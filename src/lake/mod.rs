@@ -25,6 +25,7 @@ pub use attachment::{
     Attached, AttachmentContent, AttachmentWriter, CONTENT_TAG, KeptAttachment, Range as AttachmentRange, Sums,
 };
 pub use catalog::{Expired, SnapshotSize};
+pub use commit::mend::Mended;
 pub use commit::transaction::{NewAttachment, Transaction};
 pub use commit::writer::LakeWriter;
 pub use commit::written::{WrittenColumn, WrittenFile};
@@ -42,3 +43,4 @@ pub use snapshot::{DataFile, DeleteFile, Snapshot, TableSnapshot};
 pub use store::folder::Folder;
 pub use store::info::{LakeInfo, TableInfo};
 pub use store::open::{Lake, LakeOptions, REFRESH};
+pub use store::trust::{ClockTrust, MAX_SILENCE};

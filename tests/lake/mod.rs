@@ -3,6 +3,7 @@
 pub(super) mod attachments;
 pub(super) mod bit_rot;
 pub(super) mod catalog;
+pub(super) mod clock;
 pub(super) mod compaction;
 pub(super) mod crash;
 pub(super) mod keys;

@@ -8,11 +8,12 @@ use std::process::Command;
 use crate::harness::kind::{KEK, SEALED, is_sealed};
 
 /// The modules whose tests run again in each `cargo test`.
-const MODULES: [&str; 26] = [
+const MODULES: [&str; 27] = [
     "access::isolation::",
     "backup::killed::a_killed_backup",
     "backup::whole::",
     "lake::catalog::",
+    "lake::clock::",
     "lake::compaction::",
     "lake::crash::",
     "erasure::erase::",

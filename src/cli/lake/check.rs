@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 use super::super::terminal::failure::Failure;
 use super::info::bytes;
-use super::wait::Wait;
+use super::wait::{Wait, ahead_of_clock};
+use crate::cli::terminal::failure::warn;
 use crate::lake::check::{Adopted, Depth, Report, adopt, check_to};
+use crate::lake::{Lake, Mended};
 use crate::maintenance::{Beside, check_beside};
 
 /// The maximum number of findings about the lake's files that are printed as text. For the others, only their number is
@@ -28,6 +30,10 @@ const PRINTED: usize = 1_000;
 /// need them. Stop servers on the folder before. If you have a backup, restore it instead: it may hold what is lost
 /// here.
 ///
+/// With --mend-times every resource whose lastUpdated is more than a minute later than this machine's clock gets a new
+/// version with the present time. So does the newest snapshot. Set the clock first. The command can be repeated, and a
+/// server may run meanwhile. The lake is checked afterwards.
+///
 /// Exit codes: 0 all is as it should be, or was adopted; 3 something is not; 2 there is no lake; 1 another failure.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -40,6 +46,9 @@ pub(in crate::cli) struct Args {
     /// Make a new catalog from the data files, if the lake needs one
     #[arg(long)]
     adopt: bool,
+    /// Bring times of the future to the present, after a clock was ahead
+    #[arg(long, conflicts_with = "adopt")]
+    mend_times: bool,
     /// Print one JSON object
     #[arg(long, conflicts_with = "adopt")]
     json: bool,
@@ -51,15 +60,29 @@ pub(in crate::cli) struct Args {
 pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let depth = if arguments.rows { Depth::Rows } else { Depth::Checksums };
     let begun = Instant::now();
+    // Mend first, because a writer that begins also cleans up after a killed one.
+    let mended = if arguments.mend_times {
+        mend_times(&arguments)?
+    } else {
+        None
+    };
     let report = check_to(&arguments.data, depth).map_err(Failure::from_lake)?;
     let beside = check_beside(&arguments.data).map_err(Failure::other)?;
+    if let Some(ahead) = report.ahead {
+        warn(&ahead_of_clock(ahead));
+    }
     if arguments.json {
-        println!("{:#}", object(&report, &beside));
+        println!("{:#}", object(&report, &beside, mended.as_ref()));
     } else {
         for Beside { path, problem } in &beside {
             println!("{}: {problem}", path.display());
         }
         print(&report, begun.elapsed());
+        match &mended {
+            Some(mended) => tell(mended),
+            None if arguments.mend_times => println!("no time is more than a minute later than this machine's clock"),
+            None => {}
+        }
     }
     if arguments.adopt && report.needs_catalog() {
         let adopted = arguments.wait.until_free(|| adopt(&arguments.data))?;
@@ -70,6 +93,31 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         1 => Err(Failure::partial("the lake is damaged: 1 finding")),
         more => Err(Failure::partial(format!("the lake is damaged: {more} findings"))),
     }
+}
+
+/// Brings times of the future to the present. Returns `None` if there are none.
+fn mend_times(arguments: &Args) -> Result<Option<Mended>, Failure> {
+    let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    let mut writer = arguments.wait.until_free(|| lake.writer())?;
+    writer.mend_times().map_err(Failure::other)
+}
+
+/// Prints what was mended.
+fn tell(mended: &Mended) {
+    let (latest, time) = (instant(mended.latest), instant(mended.time));
+    let resources: u64 = mended.resources.values().sum();
+    println!(
+        "mended {resources} resources: times up to {latest} are now {time} (snapshot {})",
+        mended.snapshot
+    );
+    for ((mode, name), count) in &mended.resources {
+        println!("  {}.{name}: {count}", mode.schema());
+    }
+}
+
+fn instant(micros: i64) -> String {
+    let time = chrono::DateTime::from_timestamp_micros(micros).unwrap_or_default();
+    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
 /// Prints the result of making a new catalog. Fails with exit code 3 if some data files could not be used.
@@ -113,7 +161,7 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
 }
 
 /// Returns the result of the check as JSON, with all findings.
-fn object(report: &Report, beside: &[Beside]) -> Value {
+fn object(report: &Report, beside: &[Beside], mended: Option<&Mended>) -> Value {
     let of_lake = report
         .findings
         .iter()
@@ -121,10 +169,20 @@ fn object(report: &Report, beside: &[Beside]) -> Value {
     let beside = beside
         .iter()
         .map(|Beside { path, problem }| json!({"path": path.display().to_string(), "problem": problem}));
+    let mended = mended.map(|mended| {
+        let resources = mended.resources.iter();
+        json!({
+            "snapshot": mended.snapshot, "time": instant(mended.time), "latest": instant(mended.latest),
+            "resources": resources
+                .map(|((mode, name), count)| json!({"mode": mode.schema(), "type": name, "count": count}))
+                .collect::<Vec<_>>(),
+        })
+    });
     json!({
         "files": report.files, "bytes": report.bytes, "findings": beside.chain(of_lake).collect::<Vec<_>>(),
         "movedAside": report.moved_aside, "leftovers": report.leftovers,
         "beingWritten": report.being_written,
+        "secondsAhead": report.ahead.map(|ahead| ahead.as_secs()), "mended": mended,
     })
 }
 

@@ -7,9 +7,10 @@ use indicatif::ProgressBar;
 use super::super::terminal::failure::Failure;
 use super::super::terminal::manner::quietly;
 use super::info::bytes;
-use super::wait::Wait;
-use crate::lake::Lake;
+use super::wait::{Wait, span};
+use crate::cli::terminal::failure::warn;
 use crate::lake::compact::{self, CompactOptions, Effort, Unreadable};
+use crate::lake::{ClockTrust, Lake, LakeOptions};
 
 /// Merge each table's files toward 32 MiB, so that each person's rows lie in one file
 ///
@@ -24,6 +25,9 @@ pub(in crate::cli) struct Args {
     /// Merge only small files, and files that overlap so that a person's rows lie in more than 8
     #[arg(long)]
     thrifty: bool,
+    /// Remove old files by this machine's clock, even if nobody has written the lake for more than 8 days
+    #[arg(long)]
+    trust_clock: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -39,7 +43,15 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     } else {
         Effort::Thorough
     };
-    let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
+    let options = LakeOptions {
+        trust: if arguments.trust_clock {
+            ClockTrust::Clock
+        } else {
+            ClockTrust::default()
+        },
+        ..LakeOptions::default()
+    };
+    let lake = Lake::open_with(&arguments.data, options).map_err(Failure::from_lake)?;
     let mut writer = arguments.wait.writer(&lake)?;
     let bar = quietly(ProgressBar::new_spinner());
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
@@ -53,6 +65,13 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     });
     bar.finish_and_clear();
     let (done, unreadable) = done.map_err(Failure::other)?;
+    if let Some(silence) = lake.silence().filter(|_| !arguments.trust_clock) {
+        let silence = span(silence);
+        warn(&format!(
+            "old snapshots and their files stay, because the clock is {silence} ahead of the last change of the lake; \
+             if the clock is right, run the command again, with --trust-clock"
+        ));
+    }
     if arguments.json {
         println!(
             "{:#}",

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::super::terminal::failure::Failure;
+use super::super::terminal::failure::{Failure, warn};
 use super::super::terminal::manner::is_quiet;
 use crate::lake::{Lake, LakeError, LakeOptions, LakeWriter};
 
@@ -19,6 +19,24 @@ pub(in crate::cli) struct Wait {
     seconds: u64,
 }
 
+/// Returns the sentence about a lake whose newest snapshot is ahead of the clock.
+pub(in crate::cli) fn ahead_of_clock(ahead: Duration) -> String {
+    let ahead = span(ahead);
+    format!(
+        "the lake's newest snapshot is {ahead} ahead of this machine's clock: set the clock or, if the clock is right, \
+         run `tabularium check --mend-times`"
+    )
+}
+
+/// Returns a duration in the largest unit of which it has two or more.
+pub(in crate::cli) fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = [(86_400, "days"), (3_600, "hours"), (60, "minutes")];
+    let fits = units.into_iter().find(|(size, _)| seconds >= 2 * size);
+    let (size, unit) = fits.unwrap_or((1, "seconds"));
+    format!("{} {unit}", seconds / size)
+}
+
 impl Default for Wait {
     fn default() -> Wait {
         Wait { seconds: 60 }
@@ -26,9 +44,14 @@ impl Default for Wait {
 }
 
 impl Wait {
-    /// Takes the writer lock. Fails with exit code 1 if another process still holds it after the wait.
+    /// Takes the writer lock. Fails with exit code 1 if another process still holds it after the wait. Warns if the
+    /// lake is ahead of the clock.
     pub(in crate::cli) fn writer(self, lake: &Lake) -> Result<LakeWriter, Failure> {
-        self.until_free(|| lake.writer())
+        let writer = self.until_free(|| lake.writer())?;
+        if let Some(ahead) = lake.ahead() {
+            warn(&ahead_of_clock(ahead));
+        }
+        Ok(writer)
     }
 
     /// Opens the lake in a folder. If there is none, creates one with `options`.

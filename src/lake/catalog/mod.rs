@@ -47,7 +47,7 @@ pub(super) use sealing::keys::{
 pub(super) use sealing::kind::{is_kept_sealed, kind, set_kind, turn};
 pub(super) use snapshots::commit::{Commit, NewDeleteFile, NewFile, TableCommit};
 pub use snapshots::expire::Expired;
-pub(super) use snapshots::expire::{expire, forget_scheduled, has_scheduled, scheduled};
+pub(super) use snapshots::expire::{Ended, expire, forget_scheduled, has_scheduled, scheduled};
 pub use snapshots::growth::SnapshotSize;
 pub(super) use snapshots::growth::growth;
 pub(super) use snapshots::insert::insert;

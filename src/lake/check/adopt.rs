@@ -126,7 +126,7 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
     let attached = found_attachments(&folder, &of_tables, &mut adopted.unfit);
     let data_files: Vec<PathBuf> = of_tables.iter().filter(|path| !is_attachment(path)).cloned().collect();
     let tables = tables(&folder, &data_files, &mut adopted)?;
-    let attached = taken_attachments(&attached, |mode, application, id| {
+    let attached = taken_attachments(&attached, now, |mode, application, id| {
         updated(&tables, mode, application, id)
     });
     adopted.attachments = attached.len() as u64;

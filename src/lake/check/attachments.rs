@@ -94,28 +94,33 @@ pub(super) fn found_attachments(
     found
 }
 
-/// Returns for each row of `Binary` the newest attachment that is no newer than the row. `updated` returns the
-/// `last_updated` of a row by mode, application and id, or `None` if the new catalog does not have the row.
+/// Returns for each row of `Binary` the newest attachment that is no newer than the row. If there is none, returns the
+/// newest one that is later than `now`: a clock that was ahead has stamped it, and the row's time was mended
+/// afterwards. `updated` returns the `last_updated` of a row by mode, application and id, or `None` if the new catalog
+/// does not have the row.
 pub(super) fn taken_attachments(
     found: &[FoundAttachment],
+    now: i64,
     updated: impl Fn(Mode, &str, &str) -> Option<i64>,
 ) -> Vec<(AddedAttachment, PathBuf)> {
-    let mut newest: BTreeMap<(Mode, &str, &str), &FoundAttachment> = BTreeMap::new();
+    let mut newest: BTreeMap<(Mode, &str, &str), (bool, i64, &FoundAttachment)> = BTreeMap::new();
     for one in found {
         let key = (one.mode, one.trailer.application.as_str(), one.trailer.binary.as_str());
         let Some(date) = updated(key.0, key.1, key.2) else {
             continue;
         };
-        // An attachment that is newer than its row belongs to a transaction that never committed.
-        if one.trailer.time > date {
+        let time = one.trailer.time;
+        // Any other attachment that is newer than its row belongs to a transaction that never committed.
+        if time > date && time <= now {
             continue;
         }
-        let known = newest.entry(key).or_insert(one);
-        if one.trailer.time > known.trailer.time {
-            *known = one;
+        let this = (time <= date, time, one);
+        let known = newest.entry(key).or_insert(this);
+        if (this.0, this.1) > (known.0, known.1) {
+            *known = this;
         }
     }
-    let taken = newest.into_values().map(|one| {
+    let taken = newest.into_values().map(|(_, _, one)| {
         let added = AddedAttachment {
             mode: one.mode,
             name: crate::lake::store::disk::file_name(&one.path),

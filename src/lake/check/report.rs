@@ -30,6 +30,8 @@ pub struct Report {
     /// Whether the catalog has a mark and agrees with it. Then a file that the catalog does not name was left by an
     /// interrupted writer.
     pub is_as_marked: bool,
+    /// How far the newest snapshot is ahead of the clock, if it is more than a minute.
+    pub ahead: Option<std::time::Duration>,
     /// Whether a writer was active during the check. The check then does not look for files that the catalog does not
     /// name, because the writer may be writing them.
     pub being_written: bool,

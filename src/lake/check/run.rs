@@ -11,11 +11,13 @@ use super::report::{Depth, Finding, Problem, Report};
 use super::stored::{self, StoredData, StoredDeletes};
 use crate::lake::attachment::TABLE;
 use crate::lake::catalog::{self, StoredAttachment};
+use crate::lake::clock::{Clock, SystemClock};
 use crate::lake::commit::lock::WriteLock;
 use crate::lake::commit::mark::Mark;
 use crate::lake::error::LakeError;
 use crate::lake::seal::{KekSource, Keys};
 use crate::lake::store::folder::Folder;
+use crate::lake::store::open::ahead;
 use crate::lake::store::survey::{files_below, holds_files, is_ours, survey};
 use crate::parallel::{self, processors};
 
@@ -205,7 +207,7 @@ fn catalog_findings(connection: &Connection, folder: &Folder, report: &mut Repor
         return Ok(found);
     }
     catalog::check_version(connection, folder)?;
-    catalog::load(connection, folder, None)?;
+    report.ahead = ahead(catalog::load(connection, folder, None)?.time, SystemClock.now());
     catalog::owner_key(connection)?;
     found.extend(catalog::contradictions(connection)?);
     if let Some(mark) = Mark::read(folder) {

@@ -4,6 +4,7 @@ mod create;
 pub(super) mod lock;
 pub(super) mod lost;
 pub(super) mod mark;
+pub(super) mod mend;
 pub(super) mod orphans;
 pub(super) mod trace;
 pub(super) mod transaction;

@@ -34,8 +34,7 @@ pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64
         tracing::warn!(folder = %folder.orphans().display(), %error, "files that no snapshot has cannot be moved aside");
         return;
     }
-    let time = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
-    let aside = folder.orphans().join(time.format(TIME).to_string());
+    let aside = folder.orphans().join(name_of(now));
     let data = folder.data();
     for path in orphans.iter().filter(|path| is_ours(path)) {
         let to = aside.join(path.strip_prefix(&data).unwrap_or(path));
@@ -51,21 +50,39 @@ pub(in crate::lake) fn move_aside(folder: &Folder, orphans: &[PathBuf], now: i64
     }
 }
 
-/// Removes files that were moved aside more than a day ago. Failures are only logged.
-pub(in crate::lake) fn remove_old(folder: &Folder, now: i64) {
+/// Removes files that were moved aside more than a day ago. A wrong clock may have named their folder after a time in
+/// the future: such a folder gets the present time as its name, so its day begins now. Failures are only logged. Does
+/// nothing if `now` is `None`, because the clock may not decide.
+pub(in crate::lake) fn remove_old(folder: &Folder, now: Option<i64>) {
+    let Some(now) = now else { return };
     // Neither `data` nor `.orphans` may be a link to a folder of somebody else.
     let aside = OwnFolder::open(folder.path()).and_then(|lake| lake.folder("data")?.folder(NAME));
     for (name, kind) in aside.and_then(|aside| aside.entries()).unwrap_or_default() {
         let moved = NaiveDateTime::parse_from_str(&name.to_string_lossy(), TIME);
-        let is_old = moved.is_ok_and(|moved| now - moved.and_utc().timestamp_micros() > KEPT);
+        let Ok(age) = moved.map(|moved| now - moved.and_utc().timestamp_micros()) else {
+            continue;
+        };
+        if kind != Kind::Folder {
+            continue;
+        }
         let path = folder.orphans().join(name);
-        if is_old
-            && kind == Kind::Folder
-            && let Err(error) = std::fs::remove_dir_all(&path)
-        {
+        let done = if age > KEPT {
+            std::fs::remove_dir_all(&path)
+        } else if age < -KEPT {
+            std::fs::rename(&path, folder.orphans().join(name_of(now)))
+        } else {
+            Ok(())
+        };
+        if let Err(error) = done {
             tracing::warn!(folder = %path.display(), %error, "files that were moved aside cannot be removed");
         }
     }
+}
+
+/// Returns the name of the folder for files that are moved at this time.
+fn name_of(now: i64) -> String {
+    let time = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
+    time.format(TIME).to_string()
 }
 
 /// Removes orphans that hold rows of these scopes, and unreadable orphans, which may hold such rows. `in_place` are

@@ -41,6 +41,8 @@ pub struct Transaction<'w> {
     handed_out: Vec<PathBuf>,
     /// Whether earlier transactions of the writer may have left orphaned files.
     left_orphans: bool,
+    /// Whether the commit makes a snapshot even without changes.
+    always_commits: bool,
     /// Whether the commit has begun in SQLite and has not returned successfully. Then it may have taken effect.
     is_unsure: bool,
 }
@@ -81,18 +83,27 @@ impl LakeWriter {
     /// Begins a transaction on the newest snapshot. Its changes are invisible until it commits. Dropping it undoes
     /// them.
     pub fn begin(&mut self) -> Transaction<'_> {
-        Transaction::new(self)
+        let (now, base) = (self.lake().clock().now(), self.lake().snapshot().time);
+        // Use whole milliseconds, as in FHIR's instants. Make each snapshot later than the one before, even if the
+        // clock went back.
+        let millis = |micros: i64| micros.div_euclid(1_000);
+        Transaction::new(self, millis(now).max(millis(base) + 1) * 1_000)
+    }
+
+    /// Begins a transaction with the clock's time, even if the newest snapshot is later. Its commit makes a snapshot
+    /// even without changes, so that the snapshots after it follow the clock again.
+    pub(in crate::lake) fn begin_by_the_clock(&mut self) -> Transaction<'_> {
+        let time = self.lake().clock().now().div_euclid(1_000) * 1_000;
+        let mut transaction = Transaction::new(self, time);
+        transaction.always_commits = true;
+        transaction
     }
 }
 
 impl<'w> Transaction<'w> {
-    fn new(writer: &'w mut LakeWriter) -> Transaction<'w> {
+    fn new(writer: &'w mut LakeWriter, time: i64) -> Transaction<'w> {
         let left_orphans = std::mem::replace(&mut writer.leaves_orphans, true);
         let base = writer.lake().snapshot();
-        // Use whole milliseconds, as in FHIR's instants. Make each snapshot later than the one before, even if the
-        // clock went back.
-        let millis = |micros: i64| micros.div_euclid(1_000);
-        let time = millis(writer.lake().clock().now()).max(millis(base.time) + 1) * 1_000;
         Transaction {
             writer,
             base,
@@ -102,6 +113,7 @@ impl<'w> Transaction<'w> {
             attachment_keys: Vec::new(),
             handed_out: Vec::new(),
             left_orphans,
+            always_commits: false,
             is_unsure: false,
         }
     }
@@ -111,8 +123,8 @@ impl<'w> Transaction<'w> {
         &self.base
     }
 
-    /// Returns the time of the snapshot that the commit makes, in microseconds since 1970: a whole millisecond, later
-    /// than the base's. Rows take it as their `last_updated`.
+    /// Returns the time of the snapshot that the commit makes, in microseconds since 1970: a whole millisecond. It is
+    /// later than the base's, unless the transaction mends times. Rows take it as their `last_updated`.
     pub fn time(&self) -> i64 {
         self.time
     }
@@ -235,7 +247,7 @@ impl<'w> Transaction<'w> {
         let mut tables = std::mem::take(&mut self.tables);
         tables.retain(|_, change| !change.is_empty());
         let attachments = std::mem::take(&mut self.attachments);
-        if tables.is_empty() && attachments.is_empty() {
+        if tables.is_empty() && attachments.is_empty() && !self.always_commits {
             return Ok(Arc::clone(&self.base));
         }
         let mut commits = Vec::with_capacity(tables.len());

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use rustc_hash::FxHashSet;
 
 use super::super::catalog;
-use super::super::catalog::Expired;
+use super::super::catalog::{Ended, Expired};
 use super::super::erase::{Erased, ErasedIds, Intent};
 use super::super::error::LakeError;
 use super::super::owners::scope::Scope;
@@ -23,9 +23,9 @@ use super::mark::Mark;
 use super::orphans;
 use super::trace::Trace;
 
-/// A snapshot is kept this much longer than its page links work, in microseconds. A process that has not noticed the
-/// next commit yet may still issue links to the snapshot.
-const EXPIRY_DELAY: i64 = 60_000_000;
+/// A snapshot is kept this much longer than its page links work. A process that has not noticed the next commit yet may
+/// still issue links to the snapshot.
+const EXPIRY_DELAY: Duration = Duration::from_secs(60);
 
 /// The right to write a lake, held until it is dropped.
 #[derive(Debug)]
@@ -75,6 +75,7 @@ impl LakeWriter {
         };
         let opened = opened.map_err(|error| error.of_catalog(lake.folder().path()))?;
         lake.refresh()?;
+        lake.warn_if_ahead();
         let mut writer = LakeWriter {
             lake,
             connection: opened.connection,
@@ -138,11 +139,16 @@ impl LakeWriter {
     }
 
     /// Drops the snapshots whose page links have expired, if they are older than all snapshots that readers in this
-    /// process hold. Removes the files that no other snapshot has.
+    /// process hold. Removes the files that no other snapshot has. Drops none by time as long as the clock may not
+    /// decide ([`ClockTrust`](crate::lake::ClockTrust)).
     pub fn expire(&mut self) -> Result<Expired, LakeError> {
         let now = self.lake.clock().now();
-        let until = now - self.lake.retention().as_micros() as i64 - EXPIRY_DELAY;
-        let expired = catalog::expire(&mut self.connection, until, self.lake.oldest_held(), now)?;
+        let kept = self.lake.retention() + EXPIRY_DELAY;
+        let ended = Ended {
+            until: self.lake.settled_now().map(|now| now - kept.as_micros() as i64),
+            before: self.lake.sighted(kept),
+        };
+        let expired = catalog::expire(&mut self.connection, ended, self.lake.oldest_held(), now)?;
         match self.remove_scheduled()?.into_iter().next() {
             None => Ok(expired),
             Some(error) => Err(error),
@@ -300,7 +306,7 @@ impl Opened {
     fn again(lake: &Lake, left: Trace) -> Result<Opened, LakeError> {
         let connection = catalog::open_writer(&lake.folder().catalog())?;
         catalog::watch(&connection, left.digest)?;
-        orphans::remove_old(lake.folder(), lake.clock().now());
+        orphans::remove_old(lake.folder(), lake.settled_now());
         Ok(Opened {
             connection,
             mark: Some(left.mark),
@@ -334,7 +340,7 @@ pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<()
     for error in remove_scheduled(connection, &scheduled)? {
         tracing::warn!(%error, "a file that the lake has given up stays");
     }
-    orphans::remove_old(folder, lake.clock().now());
+    orphans::remove_old(folder, lake.settled_now());
     Ok(())
 }
 

@@ -28,12 +28,7 @@ fn of_parts(parts: &[&[u8]]) -> [u8; 16] {
 fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
     let meta = tape.parse(resource).ok()?.get("meta")?.span();
     let inside = meta.start + 1;
-    let added = resource.get(inside..meta.end)?;
-    let date = added.strip_prefix(b"\"versionId\":\"").and_then(|version| {
-        let end = memchr(b'"', version)?;
-        version[end..].strip_prefix(b"\",\"lastUpdated\":\"")
-    })?;
-    let rest = &date[memchr(b'"', date)? + 1..];
+    let rest = after_added(resource.get(inside..meta.end)?)?;
     match rest.split_first()? {
         (b',', _) => Some([&resource[..inside], &resource[meta.end - rest.len() + 1..]]),
         (b'}', []) => {
@@ -42,6 +37,26 @@ fn content<'t>(resource: &'t [u8], tape: &mut Tape) -> Option<[&'t [u8]; 2]> {
         }
         _ => None,
     }
+}
+
+/// Returns the rest of a `meta` after the version and the date that a commit has added at its begin. `None` if it has
+/// added none.
+fn after_added(meta: &[u8]) -> Option<&[u8]> {
+    let version = meta.strip_prefix(b"\"versionId\":\"")?;
+    let date = version[memchr(b'"', version)?..].strip_prefix(b"\",\"lastUpdated\":\"")?;
+    Some(&date[memchr(b'"', date)? + 1..])
+}
+
+/// Returns a resource's stored text with another version and date in the place of those that a commit has added. `None`
+/// if it has added none.
+pub(in crate::lake) fn restamped(resource: &str, (version, date): (i64, &str), tape: &mut Tape) -> Option<String> {
+    let meta = tape.parse(resource.as_bytes()).ok()?.get("meta")?.span();
+    let inside = meta.start + 1;
+    let rest = after_added(resource.as_bytes().get(inside..)?)?.len();
+    let (before, after) = (resource.get(..inside)?, resource.get(resource.len() - rest..)?);
+    Some(format!(
+        r#"{before}"versionId":"{version}","lastUpdated":"{date}"{after}"#
+    ))
 }
 
 /// Whether this is the id of a blank row, which an erasure has put in the place of an erased row. A blank row repeats
@@ -71,6 +86,10 @@ mod tests {
             assert_eq!(stored_digest(stored.as_bytes(), &mut tape), digest, "{stored}");
             let other = stored.replace("Patient", "Patienz");
             assert_ne!(stored_digest(other.as_bytes(), &mut tape), digest, "{other}");
+            let again = restamped(stored, (99, "2025-02-03T04:05:06.789Z"), &mut tape).unwrap();
+            assert!(again.contains(r#""meta":{"versionId":"99","lastUpdated":"2025-02-03T04:05:06.789Z""#));
+            assert_eq!(stored_digest(again.as_bytes(), &mut tape), digest, "{again}");
+            assert!(restamped(content, (99, "2025"), &mut tape).is_none());
         }
         for other in [
             "{}",

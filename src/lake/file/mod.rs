@@ -22,6 +22,7 @@ pub use checksums::CHECKSUMS_KEY;
 pub(in crate::lake) use checksums::{Tail, seal, unsealed};
 pub(crate) use digest::digest;
 pub use digest::stored_digest;
+pub(in crate::lake) use digest::{is_blank, restamped};
 pub(in crate::lake) use groups::{ColumnChunk, CopiedColumn};
 pub(in crate::lake) use guard::{Guard, Guarded};
 pub(in crate::lake) use hybrid::{Part, encode, parts, varint};

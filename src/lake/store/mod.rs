@@ -7,3 +7,4 @@ pub mod image;
 pub(super) mod info;
 pub(super) mod open;
 pub(super) mod survey;
+pub(super) mod trust;

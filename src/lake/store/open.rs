@@ -4,13 +4,14 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::super::catalog;
-use super::super::clock::{Clock, SystemClock};
+use super::super::clock::{Clock, Looks, SystemClock};
 use super::super::commit::trace::{FileTrace, Trace};
 use super::super::enclose::EnclosingKey;
 use super::super::erase::Intent;
@@ -21,12 +22,16 @@ use super::super::scan::{MemoryLimits, MemoryUse, Reader, ScanError, ScopedTable
 use super::super::seal::{KekSource, Kind};
 use super::super::snapshot::Snapshot;
 use super::folder::Folder;
+use super::trust::{ClockTrust, MAX_SILENCE, Sightings};
 use crate::fhir::TypeId;
 
 /// How often a serving process checks for changes by other processes.
 pub const REFRESH: Duration = Duration::from_secs(1);
 /// How long a snapshot stays readable after its successor was committed. A page link to the snapshot works as long.
 const RETENTION: Duration = Duration::from_secs(3600);
+/// How far a time may be ahead of the clock until it counts as one of the future. Commits that follow each other
+/// quickly are some milliseconds ahead.
+pub(in crate::lake) const AHEAD: Duration = Duration::from_secs(60);
 /// The number of older snapshots that are always kept in memory, so that the pages of one search do not each read the
 /// catalog.
 const RECENT: usize = 8;
@@ -36,6 +41,8 @@ const RECENT: usize = 8;
 pub struct LakeOptions {
     /// The clock that gives the time of commits and expiries.
     pub clock: Arc<dyn Clock>,
+    /// When the clock may decide that files are removed.
+    pub trust: ClockTrust,
     /// How long a snapshot stays readable after its successor was committed.
     pub retention: Duration,
     /// The limits of the caches.
@@ -51,6 +58,7 @@ impl Default for LakeOptions {
     fn default() -> LakeOptions {
         LakeOptions {
             clock: Arc::new(SystemClock),
+            trust: ClockTrust::default(),
             retention: RETENTION,
             memory: MemoryLimits::default(),
             kek: KekSource::default(),
@@ -72,6 +80,16 @@ struct Shared {
     reader: Mutex<Connection>,
     /// The metadata of the catalog file that `reader` has open.
     catalog: Option<FileTrace>,
+    /// The looks at the clock since the lake was opened.
+    looks: Looks,
+    /// The time of the newest snapshot when the lake was opened.
+    opened_at: i64,
+    /// Whether it was logged that the catalog is ahead of the clock.
+    told_ahead: AtomicBool,
+    /// Whether readers held a snapshot from before the last erasure, at the last refresh.
+    holds_erased: AtomicBool,
+    /// When this process saw which snapshot as the newest one, by the monotonic clock.
+    sightings: Mutex<Sightings>,
     /// The trace of the last writer of this process. It shows whether another process has written to the lake since.
     left: Mutex<Option<Trace>>,
     owner_key: OwnerKey,
@@ -100,9 +118,15 @@ impl Lake {
         let catalog = FileTrace::of(&folder.catalog());
         let data = Arc::new(Reader::new(options.memory, folder.keys().clone()));
         data.learn(&newest.erasures, newest.erasures.epoch);
+        let (looks, opened_at) = (Looks::new(options.clock.look()), newest.time);
         Ok(Lake(Arc::new(Shared {
             folder,
             options,
+            looks,
+            opened_at,
+            told_ahead: AtomicBool::new(false),
+            holds_erased: AtomicBool::new(false),
+            sightings: Mutex::default(),
             newest: RwLock::new(newest),
             older: Mutex::default(),
             reader: Mutex::new(reader),
@@ -122,6 +146,49 @@ impl Lake {
     /// Returns the clock that stamps commits.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.0.options.clock
+    }
+
+    /// Takes a look at the clock. Returns its time if files may be removed by it. See [`ClockTrust`].
+    pub(in crate::lake) fn settled_now(&self) -> Option<i64> {
+        let look = self.clock().look();
+        let settled = self.0.looks.settled(look, "old snapshots and their files");
+        match self.0.options.trust {
+            ClockTrust::TwoLooks => settled,
+            ClockTrust::NewestSnapshot => settled.or_else(|| self.silence().is_none().then_some(look.wall)),
+            ClockTrust::Clock => Some(look.wall),
+        }
+    }
+
+    /// Returns how long nobody had written the lake when it was opened, if this is so long that a command does not
+    /// trust the clock ([`ClockTrust::NewestSnapshot`]).
+    pub fn silence(&self) -> Option<Duration> {
+        let micros = self.clock().now().saturating_sub(self.0.opened_at);
+        let silence = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
+        (silence > MAX_SILENCE).then_some(silence)
+    }
+
+    /// Returns how far the newest snapshot is ahead of the clock, if it is more than a minute.
+    pub fn ahead(&self) -> Option<Duration> {
+        ahead(self.snapshot().time, self.clock().now())
+    }
+
+    /// Logs once if the newest snapshot is ahead of the clock.
+    pub(in crate::lake) fn warn_if_ahead(&self) {
+        let Some(ahead) = self.ahead() else { return };
+        if !self.0.told_ahead.swap(true, Ordering::Relaxed) {
+            let seconds = ahead.as_secs();
+            tracing::warn!(
+                seconds,
+                "the lake's newest snapshot is ahead of this machine's clock: set the clock or, if the clock is right, \
+                 run `tabularium check --mend-times`"
+            );
+        }
+    }
+
+    /// Notes which snapshot is the newest one now. Returns the newest snapshot of which this process knows that its
+    /// predecessors ended at least `kept` ago. Uses only the monotonic clock. Returns 0 if there is none.
+    pub(in crate::lake) fn sighted(&self, kept: Duration) -> u64 {
+        lock(&self.0.sightings).note(self.snapshot().id, self.clock().monotonic(), kept)
     }
 
     /// Returns how long a snapshot stays readable after its successor was committed.
@@ -148,6 +215,7 @@ impl Lake {
         self.turn_to(kind)?;
         drop(reader);
         self.advance_to(snapshot);
+        self.release_erased();
         Ok(self.snapshot())
     }
 
@@ -318,9 +386,27 @@ impl Lake {
         }
         let before = std::mem::replace(&mut *newest, Arc::clone(&snapshot));
         drop(newest);
+        let epoch = snapshot.erasures.epoch;
+        let has_erased = before.erasures.epoch != epoch;
         let replaced = before.names_more_than(&snapshot);
-        self.older().keep(before);
-        if replaced {
+        let mut older = self.older();
+        older.keep(before);
+        if has_erased {
+            older.forget_before(epoch);
+        }
+        drop(older);
+        if has_erased || replaced {
+            self.release();
+        }
+    }
+
+    /// Drops cache entries of files that an erasure has replaced, if a running answer has kept some. The open files of
+    /// a sealed lake hold keys, and the erasure has destroyed those.
+    fn release_erased(&self) {
+        let epoch = self.snapshot().erasures.epoch;
+        let has_older = self.older().oldest_epoch().is_some_and(|oldest| oldest < epoch);
+        let had_older = self.0.holds_erased.swap(has_older, Ordering::Relaxed);
+        if has_older || had_older {
             self.release();
         }
     }
@@ -384,6 +470,12 @@ impl Older {
         }
     }
 
+    /// Drops the recent snapshots from before this epoch, unless a reader holds them. An erasure has replaced files of
+    /// theirs, so no page link leads to them as they are.
+    fn forget_before(&mut self, epoch: u64) {
+        self.recent.retain(|kept| kept.erasures.epoch >= epoch);
+    }
+
     /// Returns every older snapshot that is still in memory.
     fn all(&self) -> Vec<Arc<Snapshot>> {
         self.held.iter().filter_map(Weak::upgrade).collect()
@@ -405,6 +497,13 @@ impl Older {
             .map(|snapshot| snapshot.id)
             .min()
     }
+}
+
+/// Returns how far a snapshot's time is ahead of the clock, if it is more than a minute.
+pub(in crate::lake) fn ahead(snapshot: i64, now: i64) -> Option<Duration> {
+    let micros = snapshot.saturating_sub(now);
+    let ahead = Duration::from_micros(u64::try_from(micros).unwrap_or(0));
+    (ahead > AHEAD).then_some(ahead)
 }
 
 /// Returns a snapshot's place in time: its id, then its epoch. Both numbers only grow.

@@ -22,7 +22,7 @@ use crate::consent::{Clock, Store};
 use crate::fhir::facts;
 use crate::http::{Limits, Options};
 use crate::ingest::{self, LOCAL_APPLICATION};
-use crate::lake::{Lake, Mode, Scope};
+use crate::lake::{ClockTrust, Lake, LakeOptions, Mode, Scope};
 use crate::maintenance::Before;
 use crate::patient::pdf::Reader;
 use crate::private::{Kind, OwnFolder};
@@ -82,7 +82,11 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     let (listener, base_url) = listen(&address, "--listen")?;
     let (sandbox, sandbox_url) = playground::listen(sandbox_listen.as_deref())?;
     Before::look(&data).map_err(Failure::from_folder)?;
-    let lake = Lake::open_or_create(&data).map_err(Failure::from_lake)?;
+    let options = LakeOptions {
+        trust: ClockTrust::TwoLooks,
+        ..LakeOptions::default()
+    };
+    let lake = Lake::open_or_create_with(&data, options).map_err(Failure::from_lake)?;
     if people(&lake)? == 0 {
         fill(&lake, &data, patients)?;
     }

@@ -18,7 +18,7 @@ use crate::cli::terminal::failure::Failure;
 use crate::consent::{Application, Clock, Endpoint, EndpointStatus, Error, Key, Store};
 use crate::fhir::search_parameter::SearchParameters;
 use crate::http::{Limits, Options, Service};
-use crate::lake::{Lake, LakeError, LakeOptions, Mode};
+use crate::lake::{ClockTrust, Lake, LakeError, LakeOptions, Mode};
 use crate::maintenance::{Before, Upkeep};
 use crate::normalize::{Knowledge, NewestKnowledge};
 use crate::patient::pdf::Reader;
@@ -153,6 +153,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
 fn opened(data: &Path, sealed: bool) -> Result<Lake, Failure> {
     let options = LakeOptions {
         sealed: sealed.then_some(true),
+        trust: ClockTrust::TwoLooks,
         ..LakeOptions::default()
     };
     let opened = match Lake::open_with(data, options.clone()) {

@@ -22,24 +22,37 @@ pub struct Expired {
     pub files: u64,
 }
 
-/// Removes the snapshots that ended at or before `until` (microseconds since 1970) and whose ids are below `keep_from`.
-/// Schedules for deletion the files that only these snapshots have. The newest snapshot stays.
+/// Which snapshots have ended long enough ago.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lake) struct Ended {
+    /// Those that ended at or before this time, in microseconds since 1970. `None` if the clock may not decide.
+    pub(in crate::lake) until: Option<i64>,
+    /// Those before this snapshot, because this process has waited long enough since it saw this one. So snapshots
+    /// with a time in the future expire, too.
+    pub(in crate::lake) before: u64,
+}
+
+/// Removes the snapshots that have ended long enough ago and whose ids are below `keep_from`. Schedules for deletion
+/// the files that only these snapshots have. The newest snapshot stays.
 ///
 /// A snapshot ends when its successor begins, because readers may start on it until then.
 pub(in crate::lake) fn expire(
     connection: &mut Connection,
-    until: i64,
+    ended: Ended,
     keep_from: u64,
     now: i64,
 ) -> Result<Expired, LakeError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let oldest: Option<u64> = transaction.query_row(
-        "SELECT max(snapshot_id) FROM ducklake_snapshot WHERE snapshot_time <= ?",
-        [stamp::text(until)],
-        |row| row.get(0),
-    )?;
+    let oldest: Option<u64> = match ended.until {
+        None => None,
+        Some(until) => transaction.query_row(
+            "SELECT max(snapshot_id) FROM ducklake_snapshot WHERE snapshot_time <= ?",
+            [stamp::text(until)],
+            |row| row.get(0),
+        )?,
+    };
     let newest: u64 = transaction.query_row("SELECT max(snapshot_id) FROM ducklake_snapshot", [], |row| row.get(0))?;
-    let oldest = oldest.unwrap_or(0).min(keep_from).min(newest);
+    let oldest = oldest.unwrap_or(0).max(ended.before).min(keep_from).min(newest);
     let snapshots = transaction.execute("DELETE FROM ducklake_snapshot WHERE snapshot_id < ?", [oldest])? as u64;
     if snapshots == 0 {
         return Ok(Expired::default());
