@@ -1,7 +1,11 @@
 //! The service's clock. Tests use a clock that stands still until they advance it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use crate::lake::clock::{Clock as _, Look, ManualClock, SystemClock};
+
+const MICROS: i64 = 1_000_000;
 
 /// A clock.
 #[derive(Clone, Debug, Default)]
@@ -9,28 +13,40 @@ pub enum Clock {
     /// The machine's clock.
     #[default]
     System,
-    /// A time that changes only on request, in seconds since the Unix epoch.
-    Set(Arc<AtomicI64>),
+    /// A clock that moves only on request.
+    Set(Arc<ManualClock>),
 }
 
 impl Clock {
     /// Returns a clock that shows `seconds` since the Unix epoch until it is advanced.
     pub fn at(seconds: i64) -> Clock {
-        Clock::Set(Arc::new(AtomicI64::new(seconds)))
+        Clock::Set(Arc::new(ManualClock::at(seconds * MICROS)))
     }
 
     /// Returns the current time in seconds since the Unix epoch.
     pub fn now(&self) -> i64 {
+        self.look().wall.div_euclid(MICROS)
+    }
+
+    /// Returns the times of the wall clock and of the monotonic clock.
+    pub fn look(&self) -> Look {
         match self {
-            Clock::System => chrono::Utc::now().timestamp(),
-            Clock::Set(seconds) => seconds.load(Ordering::SeqCst),
+            Clock::System => SystemClock.look(),
+            Clock::Set(clock) => clock.look(),
         }
     }
 
-    /// Advances a clock that [`Clock::at`] made. Does nothing to the machine's clock.
+    /// Lets time pass on a clock that [`Clock::at`] made. Does nothing to the machine's clock.
     pub fn advance(&self, seconds: i64) {
-        if let Clock::Set(now) = self {
-            now.fetch_add(seconds, Ordering::SeqCst);
+        if let Clock::Set(clock) = self {
+            clock.advance(Duration::from_secs(seconds.unsigned_abs()));
+        }
+    }
+
+    /// Sets a clock that [`Clock::at`] made forward or back, while no time passes. Does nothing to the machine's clock.
+    pub fn jump(&self, seconds: i64) {
+        if let Clock::Set(clock) = self {
+            clock.jump(seconds);
         }
     }
 }

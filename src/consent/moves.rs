@@ -418,8 +418,8 @@ pub(super) fn kill_tokens(
 ) -> Result<(), Error> {
     connection.execute(
         "INSERT OR IGNORE INTO revoked_token (jti, expires_at)
-         SELECT jti, expires_at FROM access_token WHERE consent = ?1 AND expires_at > ?2",
-        params![consent, now],
+         SELECT jti, expires_at FROM access_token WHERE consent = ?1",
+        [consent],
     )?;
     connection.execute("DELETE FROM access_token WHERE consent = ?1", [consent])?;
     let sql = "UPDATE refresh_token SET revoked_at = ?2 WHERE consent = ?1 AND revoked_at IS NULL";

@@ -27,6 +27,7 @@ use super::migrations::migrate;
 use super::syncs::presence::Presence;
 use crate::ingest::LOCAL_APPLICATION;
 use crate::lake::LakeError;
+use crate::lake::clock::Looks;
 use crate::private;
 
 /// The name of the store's file in the data folder.
@@ -45,6 +46,7 @@ pub struct Store {
     connection: Mutex<Connection>,
     path: PathBuf,
     clock: Clock,
+    looks: Looks,
     held: RwLock<Held>,
     /// SQLite's `data_version` at the last load of `held`.
     seen: Mutex<i64>,
@@ -163,6 +165,7 @@ impl Store {
         let store = Store {
             connection: Mutex::new(connection),
             path: path.to_owned(),
+            looks: Looks::new(clock.look()),
             clock,
             held: RwLock::new(Held::default()),
             seen: Mutex::new(0),
@@ -185,6 +188,15 @@ impl Store {
     /// Returns the clock of the store and its tokens.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Takes a look at the clock. Returns its time if it may end or delete something for good. So a clock that is wrong
+    /// for a moment ends nothing. See [`TwoLooks`](crate::lake::clock::TwoLooks).
+    pub(super) fn settled_now(&self) -> Option<i64> {
+        let now = self
+            .looks
+            .settled(self.clock.look(), "consents and records whose time is over");
+        now.map(|micros| micros.div_euclid(1_000_000))
     }
 
     /// Runs `work` on the connection. No other thread uses the connection meanwhile. `work` runs outside a transaction:
@@ -310,10 +322,9 @@ impl Store {
         let held = {
             let connection = locked(&self.connection);
             let keys = key_rows::load(&connection, &self.sealer, self.clock.now() - PATIENT_SECONDS)?;
-            let mut statement = connection.prepare_cached("SELECT jti FROM revoked_token WHERE expires_at >= ?1")?;
-            let revoked = statement
-                .query_map([self.clock.now()], |row| row.get(0))?
-                .collect::<Result<_, _>>()?;
+            // Load expired ones, too. If the clock is ahead now, their tokens may be valid again later.
+            let mut statement = connection.prepare_cached("SELECT jti FROM revoked_token")?;
+            let revoked = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
             Held { keys, revoked }
         };
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = held;

@@ -2,17 +2,21 @@
 //! one-time records.
 //!
 //! A server calls [`Store::sweep`] every second. Other code does not rely on the sweep: it compares a time limit with
-//! the clock before each use.
+//! the clock before each use, and only refuses. What cannot be undone happens here alone, after two looks at the clock
+//! that agree ([`Store::settled_now`]). So a clock that is wrong for a moment ends and deletes nothing.
 
 use std::sync::atomic::Ordering;
 
 use rusqlite::{Connection, params};
 
+use super::access::access_tokens::forget_expired;
 use super::access::cards;
+use super::access::console;
 use super::access::es256;
 use super::access::health_link;
 use super::access::lifetime::PATIENT_SECONDS;
 use super::access::seal::Sealer;
+use super::access::signing_keys::forget_retired;
 use super::erasure::job::{ErasureCause, ErasureJob};
 use super::error::Error;
 use super::flow::{KEPT, end_left, forget_revoked_sessions};
@@ -48,14 +52,17 @@ pub struct Swept {
 }
 
 impl Store {
-    /// Makes all transitions whose time has come.
+    /// Makes all transitions whose time has come. Makes none as long as the looks at the clock do not agree.
     pub fn sweep(&self) -> Result<Swept, Error> {
-        let now = self.clock().now();
-        self.keep_house(now)?;
-        if !self.read(|connection| overdue(connection, now))? {
+        let settled = self.settled_now();
+        if let Some(now) = settled {
+            self.keep_house(now)?;
+        }
+        let overdue_at = settled.map(|now| Ok::<_, Error>((now, self.read(|connection| overdue(connection, now))?)));
+        let Some((now, true)) = overdue_at.transpose()? else {
             self.health_links().wipe_ended()?;
             return Ok(Swept::default());
-        }
+        };
         let mut swept = Swept::default();
         loop {
             let done = self.write(|transaction| {
@@ -110,9 +117,9 @@ fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
 }
 
 impl Store {
-    /// Does the maintenance, if the last one was at least an hour ago: deletes old sessions, unsigned health cards and
-    /// the operator's expunged consents, replaces keys that have signed for a year, writes the counts of unopened flows
-    /// to the audit log, and archives old audit lines.
+    /// Does the maintenance, if the last one was at least an hour ago. Deletes old sessions, expired tokens, former
+    /// keys, unsigned health cards and the operator's expunged consents. Replaces keys that have signed for a year,
+    /// writes the counts of unopened flows to the audit log, and archives old audit lines.
     fn keep_house(&self, now: i64) -> Result<(), Error> {
         let last = self.kept_house_at().swap(now, Ordering::SeqCst);
         if (last..last.saturating_add(HOUR)).contains(&now) {
@@ -124,6 +131,10 @@ impl Store {
             transaction.execute("DELETE FROM flow_session WHERE ended_at < ?1", [now - KEPT])?;
             forget_revoked_sessions(transaction, now)?;
             cards::forget_unsigned(transaction, now)?;
+            console::forget_over(transaction, now)?;
+            forget_expired(transaction, now)?;
+            forget_retired(transaction, now)?;
+            transaction.execute("DELETE FROM registration_token WHERE expires_at <= ?1", [now])?;
             es256::renew(transaction, self.sealer(), now)?;
             // Delete the operator's consents whose imported records were expunged, because such a consent still
             // contains the Patient's id. Delete a consent only after its last token has expired.

@@ -214,6 +214,28 @@ fn a_revoked_token_is_refused_at_once() {
     assert_eq!(server.get("/fhir/Patient/anna", &two).status, 200);
 }
 
+/// A clock that was ahead for a moment deleted the records of issued and revoked tokens, and former keys.
+#[test]
+fn a_clock_that_is_ahead_for_a_moment_changes_no_token() {
+    let server = server();
+    let app = App::register(&server.store, "app");
+    let (revoked, imported) = (server.application_token(), server.patient_token("anna"));
+    server.tokens.revoke(&server.tokens.verify(&revoked).unwrap()).unwrap();
+    server.store.clock().advance(600);
+    server.store.sweep().unwrap();
+    server.store.clock().jump(2 * 86_400);
+    let other = server.application_token();
+    server.tokens.revoke(&server.tokens.verify(&other).unwrap()).unwrap();
+    server.store.signing_keys().rotate().unwrap();
+    Flow::of(&app).finish(&server).tokens(&server);
+    server.store.sweep().unwrap();
+    server.store.clock().jump(-2 * 86_400);
+    refused(&server.get("/fhir/Patient/anna", &revoked));
+    assert_eq!(server.get("/fhir/Patient/anna", &imported).status, 200);
+    let reopened = tabularium::consent::Store::open(server.folder(), tabularium::consent::Clock::at(START)).unwrap();
+    assert_eq!(reopened.signing_keys().jwks().keys.len(), 2);
+}
+
 #[test]
 fn tokens_outlive_the_key_that_signed_them() {
     let server = server();

@@ -630,14 +630,14 @@ fn nothing_is_shown_by_any_door_and_links_go_on() {
     server.lake.refresh().unwrap();
 
     assert_eq!(files_with(server.folder(), MARKER), [""; 0]);
+    // The tokens for the person end, although the server's clock is ahead of the command's.
+    server.store.refresh().unwrap();
     for path in doors {
-        for token in [&application, &ann] {
-            assert_eq!(ids(&server.get(path, token)), [""; 0], "{path}");
-        }
+        assert_eq!(ids(&server.get(path, &application)), [""; 0], "{path}");
+        assert_eq!(server.get(path, &ann).status, 401, "{path}");
     }
     for path in ["/fhir/Patient/ann", "/fhir/Observation/ann-3"] {
         assert_eq!(server.get(path, &application).status, 404);
-        assert_eq!(server.get(path, &ann).status, 404);
     }
     let included = server.get("/fhir/Observation?_include=*&_revinclude=*&_count=100", &application);
     assert!(!included.text.contains(MARKER) && ids(&included).len() == 24);

@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use rusqlite::params;
+use rusqlite::{Connection, params};
 
 use super::super::error::Error;
 use super::super::store::Store;
@@ -11,6 +11,13 @@ use super::super::store::Store;
 #[derive(Clone, Copy, Debug)]
 pub struct AccessTokens<'a> {
     pub(in crate::consent) store: &'a Store,
+}
+
+/// Deletes the entries of tokens that have expired. Nobody needs them any more, because an expired token is refused.
+pub(in crate::consent) fn forget_expired(connection: &Connection, now: i64) -> Result<(), Error> {
+    connection.execute("DELETE FROM revoked_token WHERE expires_at < ?1", [now])?;
+    connection.execute("DELETE FROM access_token WHERE expires_at <= ?1", [now])?;
+    Ok(())
 }
 
 impl AccessTokens<'_> {
@@ -24,14 +31,9 @@ impl AccessTokens<'_> {
         })
     }
 
-    /// Revokes a token. `expires_at` is the token's expiry. Also deletes the entries of revoked tokens that have
-    /// expired.
+    /// Revokes a token. `expires_at` is the token's expiry.
     pub fn revoke(&self, jti: &str, expires_at: i64) -> Result<(), Error> {
         let connection = self.store.connection();
-        connection.execute(
-            "DELETE FROM revoked_token WHERE expires_at < ?1",
-            [self.store.clock().now()],
-        )?;
         let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         connection.execute(sql, params![jti, expires_at])?;
         drop(connection);

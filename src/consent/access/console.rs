@@ -11,6 +11,7 @@ use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::store::Store;
 use super::secret;
+use crate::fhir::hidden::is_hidden;
 use crate::lake::Mode;
 
 /// How long a token for the console is valid, in seconds.
@@ -65,7 +66,6 @@ impl ConsoleSessions<'_> {
         let token = secret::random(TOKEN_PREFIX)?;
         let now = self.store.clock().now();
         self.store.write(|transaction| {
-            forget_over(transaction, now)?;
             let sql = "INSERT INTO console_token (digest, name, until) VALUES (?1, ?2, ?3)";
             transaction.execute(
                 sql,
@@ -105,7 +105,6 @@ impl ConsoleSessions<'_> {
                 .query_row(sql, params![&digest[..], now], |row| row.get(0))
                 .optional()?;
             let Some(name) = name else { return Ok(false) };
-            forget_over(transaction, now)?;
             let sql = "INSERT INTO console_session (digest, name, began_at, touched_at) VALUES (?1, ?2, ?3, ?3)";
             transaction.execute(sql, params![&secret::digest(&cookie)[..], name, now])?;
             let about = About::default();
@@ -212,7 +211,7 @@ fn checked(name: &str) -> Result<&str, Error> {
     let problem = match name.chars().count() {
         0 => "is empty",
         length if length > LONGEST_NAME => "is longer than 60 characters",
-        _ if name.chars().any(char::is_control) => "has a control character",
+        _ if name.chars().any(is_hidden) => "has a control character or an invisible one",
         _ => return Ok(name),
     };
     Err(Error::Invalid {
@@ -222,7 +221,7 @@ fn checked(name: &str) -> Result<&str, Error> {
 }
 
 /// Deletes expired tokens and sessions.
-fn forget_over(connection: &Connection, now: i64) -> Result<(), Error> {
+pub(in crate::consent) fn forget_over(connection: &Connection, now: i64) -> Result<(), Error> {
     connection.execute("DELETE FROM console_token WHERE until <= ?1", [now])?;
     let sql = "DELETE FROM console_session WHERE began_at <= ?1 OR touched_at <= ?2";
     connection.execute(sql, [now - CONSOLE_SESSION_SECONDS, now - CONSOLE_IDLE_SECONDS])?;

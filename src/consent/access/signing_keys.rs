@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use jsonwebtoken::jwk::JwkSet;
+use rusqlite::Connection;
 
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
@@ -17,13 +18,18 @@ pub struct SigningKeys<'a> {
     pub(in crate::consent) store: &'a Store,
 }
 
+/// Deletes former keys whose last token has expired.
+pub(in crate::consent) fn forget_retired(connection: &Connection, now: i64) -> Result<(), Error> {
+    connection.execute("DELETE FROM signing_key WHERE retired_at < ?1", [now - PATIENT_SECONDS])?;
+    Ok(())
+}
+
 impl SigningKeys<'_> {
     /// Replaces the signing key by a new one. A former key still verifies tokens until the last token that it signed
     /// has expired.
     pub fn rotate(&self) -> Result<(), Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
-            transaction.execute("DELETE FROM signing_key WHERE retired_at < ?1", [now - PATIENT_SECONDS])?;
             transaction.execute("UPDATE signing_key SET retired_at = ?1 WHERE retired_at IS NULL", [now])?;
             let kid = key_rows::insert_new(transaction, self.store.sealer(), now)?;
             let (actor, about) = (Actor::Operator, About::default());

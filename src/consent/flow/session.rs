@@ -248,7 +248,12 @@ impl Flows<'_> {
             Some(flow) if flow.is_open() && flow.is_idle(now) => {
                 self.store.sweep()?;
                 let sealer = self.store.sealer();
-                self.store.read(|connection| Flow::load(connection, sealer, key))
+                let mut swept = self.store.read(|connection| Flow::load(connection, sealer, key))?;
+                // The sweep ends nothing as long as the looks at the clock do not agree. The session is over for now.
+                if let Some(flow) = swept.as_mut().filter(|flow| flow.is_open()) {
+                    flow.ended_at = Some(now);
+                }
+                Ok(swept)
             }
             Some(flow) if flow.is_open() => {
                 self.store.write(|transaction| touch(transaction, now, &flow))?;

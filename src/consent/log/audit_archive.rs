@@ -39,7 +39,7 @@ impl Audit<'_> {
         let folder = self.store.folder().join(FOLDER);
         let (mut after, mut moved) = (0, 0);
         loop {
-            let looked_at = self.store.read(|connection| look(connection, after, before))?;
+            let looked_at = self.store.read(|connection| look(connection, after, before, now))?;
             if !looked_at.ended.is_empty() {
                 moved += self
                     .store
@@ -90,8 +90,9 @@ struct LookedAt {
 }
 
 /// Reads a batch of entries in the order of their ids. Stops at the first entry that is too young, because all later
-/// entries are younger, unless a clock was set back.
-fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Error> {
+/// entries are younger. Skips entries of the future: a clock that was ahead has written them, and later entries may be
+/// old enough.
+fn look(connection: &Connection, after: i64, before: i64, now: i64) -> Result<LookedAt, Error> {
     let sql = format!(
         "SELECT id, at, consent IS NOT NULL AND NOT {GOES_ON} FROM audit WHERE id > ?1 ORDER BY id LIMIT {AT_ONCE}"
     );
@@ -103,11 +104,12 @@ fn look(connection: &Connection, after: i64, before: i64) -> Result<LookedAt, Er
     };
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
-        if row.get::<_, i64>(1)? > before {
+        let at: i64 = row.get(1)?;
+        if at > before && at <= now {
             looked_at.next = None;
             break;
         }
-        if row.get(2)? {
+        if at <= before && row.get(2)? {
             looked_at.ended.push(id);
         }
         looked_at.next = Some(id);

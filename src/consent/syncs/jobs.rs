@@ -18,6 +18,10 @@ use super::report::{JobReport, keep_report};
 /// The maximum number of characters of a reason that is stored with a job. A detail in the audit log can have four
 /// times as many.
 const LONGEST: usize = 500;
+const DAY: i64 = 86_400;
+/// The maximum time in seconds for which a job may wait. One that waits longer was put off by a clock that was ahead,
+/// and starts.
+const LONGEST_WAIT: i64 = DAY;
 /// The maximum number of audit lines about the missing records of one type in one job.
 const NOTED: usize = 4;
 
@@ -137,10 +141,10 @@ impl Jobs<'_> {
         let now = self.store.clock().now();
         let any = self.store.read(|connection| {
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE state = 'CREATED'
-                           OR (state = 'WAITING' AND (not_before IS NULL OR not_before <= ?1)))";
+                           OR (state = 'WAITING' AND (not_before IS NULL OR not_before NOT BETWEEN ?1 + 1 AND ?2)))";
             Ok(connection
                 .prepare_cached(sql)?
-                .query_row([now], |row| row.get::<_, bool>(0))?)
+                .query_row([now, now + LONGEST_WAIT], |row| row.get::<_, bool>(0))?)
         })?;
         if !any {
             return Ok(Vec::new());
@@ -154,7 +158,7 @@ impl Jobs<'_> {
                                   row_number() OVER (PARTITION BY endpoint ORDER BY job.created_at, job.rowid) AS nth
                            FROM sync_job AS job
                            JOIN patient_authorization ON patient_authorization.id = job.authorization
-                           WHERE job.state = 'WAITING' AND (not_before IS NULL OR not_before <= ?1)
+                           WHERE job.state = 'WAITING' AND (not_before IS NULL OR not_before NOT BETWEEN ?1 + 1 AND ?4)
                              AND NOT EXISTS (SELECT 1 FROM sync_job AS other
                                              WHERE other.authorization = job.authorization AND other.state = 'ACTIVE')
                        ), active AS (
@@ -167,7 +171,7 @@ impl Jobs<'_> {
                        WHERE nth + COALESCE(active.count, 0) <= ?3
                        ORDER BY waiting.created_at, place LIMIT ?2";
             let mut statement = transaction.prepare_cached(sql)?;
-            let rows = statement.query_map(params![now, max_jobs as i64, each as i64], |row| {
+            let rows = statement.query_map(params![now, max_jobs as i64, each as i64, now + LONGEST_WAIT], |row| {
                 Ok(Due {
                     job: row.get(0)?,
                     endpoint: row.get(1)?,
@@ -338,22 +342,25 @@ impl Jobs<'_> {
 
     /// Makes the jobs that the applications' sync frequencies require, at most 1,000 per call. An authorization gets a
     /// job if it is EXCHANGED and has usage MULTIPLE, has no open job, and its newest job was made at least one period
-    /// ago. Returns the number of new jobs.
+    /// ago. So does one whose newest job was made in the future, by a clock that was ahead. Returns the number of new
+    /// jobs.
     pub fn schedule(&self) -> Result<usize, Error> {
         let now = self.store.clock().now();
+        let future = self.store.settled_now().map_or(i64::MAX, |now| now + DAY);
         let sql = "SELECT auth.id FROM patient_authorization AS auth
                    JOIN consent ON consent.id = auth.consent
                    JOIN application ON application.id = consent.application
                    WHERE auth.state = 'EXCHANGED' AND auth.usage = 'MULTIPLE' AND auth.data_erased_at IS NULL
                      AND application.sync_frequency <> 'off'
-                     AND (SELECT max(created_at) FROM sync_job WHERE authorization = auth.id)
-                         <= ?1 - CASE application.sync_frequency WHEN 'daily' THEN 86400 WHEN 'weekly' THEN 604800 ELSE 2592000 END
+                     AND (SELECT created_at FROM sync_job WHERE authorization = auth.id ORDER BY rowid DESC LIMIT 1)
+                         NOT BETWEEN ?1 + 1 - CASE application.sync_frequency
+                             WHEN 'daily' THEN 86400 WHEN 'weekly' THEN 604800 ELSE 2592000 END AND ?2
                      AND NOT EXISTS (SELECT 1 FROM sync_job WHERE authorization = auth.id
                                      AND state IN ('CREATED', 'WAITING', 'ACTIVE'))
                    LIMIT 1000";
         let overdue = |connection: &Connection| {
             let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([now], |row| row.get::<_, String>(0))?;
+            let rows = statement.query_map([now, future], |row| row.get::<_, String>(0))?;
             Ok::<_, Error>(rows.collect::<Result<Vec<String>, _>>()?)
         };
         if self.store.read(overdue)?.is_empty() {

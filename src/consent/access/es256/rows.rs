@@ -12,7 +12,8 @@ use crate::consent::log::audit::{About, Actor, note};
 use crate::consent::store::Store;
 
 /// How long a key signs before a new key replaces it, in seconds.
-pub(super) const SIGNS: i64 = 365 * 86_400;
+pub(super) const SIGNS: i64 = 365 * DAY;
+const DAY: i64 = 86_400;
 
 /// The purpose of a key. Each key has one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +111,13 @@ pub(in crate::consent) fn signer(
     }
 }
 
-/// Replaces keys that have signed for a year.
+/// Replaces keys that have signed for a year. Also replaces a key of the future, which a clock that was ahead has made:
+/// otherwise it would sign for more than a year.
 pub(in crate::consent) fn renew(connection: &Connection, sealer: &Sealer, now: i64) -> Result<(), Error> {
     for purpose in KeyPurpose::ALL {
-        let sql =
-            "SELECT EXISTS (SELECT 1 FROM es256_key WHERE purpose = ?1 AND retired_at IS NULL AND created_at <= ?2)";
-        let over: bool = connection.query_row(sql, params![purpose, now - SIGNS], |row| row.get(0))?;
+        let sql = "SELECT EXISTS (SELECT 1 FROM es256_key WHERE purpose = ?1 AND retired_at IS NULL
+                            AND created_at NOT BETWEEN ?2 + 1 AND ?3)";
+        let over: bool = connection.query_row(sql, params![purpose, now - SIGNS, now + DAY], |row| row.get(0))?;
         if over {
             retire(connection, purpose, now)?;
             insert_new(connection, sealer, purpose, now, Actor::Service)?;

@@ -188,7 +188,7 @@ impl Tokens {
         let full_consent = full_consent.again(connection)?;
         let claims = self.draft(&full_consent.consent, &caller.client)?;
         let id = &full_consent.consent.id;
-        add_access_token(connection, now, &family, id, &claims.jti, claims.exp)?;
+        add_access_token(connection, &family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh,

@@ -100,18 +100,14 @@ pub(super) fn add_refresh_token(
     Ok((text, until - now))
 }
 
-/// Stores an access token's id, so that the token can be revoked. Deletes the entries of the consent's expired
-/// tokens.
+/// Stores an access token's id, so that the token can be revoked.
 pub(super) fn add_access_token(
     connection: &Connection,
-    now: i64,
     family: &str,
     consent: &str,
     jti: &str,
     expires_at: i64,
 ) -> Result<(), Error> {
-    let sql = "DELETE FROM access_token WHERE consent = ?1 AND expires_at <= ?2";
-    connection.prepare_cached(sql)?.execute(params![consent, now])?;
     let sql = "INSERT INTO access_token (jti, consent, family, expires_at) VALUES (?1, ?2, ?3, ?4)";
     let mut statement = connection.prepare_cached(sql)?;
     statement.execute(params![jti, consent, family, expires_at])?;
@@ -127,8 +123,8 @@ pub(super) fn end_family(
     why: &str,
 ) -> Result<(), Error> {
     let sql = "INSERT OR IGNORE INTO revoked_token (jti, expires_at)
-               SELECT jti, expires_at FROM access_token WHERE family = ?1 AND expires_at > ?2";
-    let revoked = connection.prepare_cached(sql)?.execute(params![family, now])?;
+               SELECT jti, expires_at FROM access_token WHERE family = ?1";
+    let revoked = connection.prepare_cached(sql)?.execute([family])?;
     connection
         .prepare_cached("DELETE FROM access_token WHERE family = ?1")?
         .execute([family])?;

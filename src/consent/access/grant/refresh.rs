@@ -93,7 +93,7 @@ impl Tokens {
         let refresh = add_refresh_token(connection, now, family, &full_consent, token.surface, public)?;
         let full_consent = full_consent.again(connection)?;
         let claims = self.draft(&full_consent.consent, &caller.client)?;
-        add_access_token(connection, now, family, id, &claims.jti, claims.exp)?;
+        add_access_token(connection, family, id, &claims.jti, claims.exp)?;
         Ok(Outcome::Granted(Box::new(Drafted {
             claims,
             refresh: Some(refresh),

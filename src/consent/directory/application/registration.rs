@@ -22,7 +22,6 @@ impl RegistrationTokens<'_> {
         let now = self.store.clock().now();
         let token = secret::random("iat_")?;
         self.store.write(|transaction| {
-            transaction.execute("DELETE FROM registration_token WHERE expires_at <= ?1", [now])?;
             let sql = "INSERT INTO registration_token (digest, created_at, expires_at) VALUES (?1, ?2, ?3)";
             transaction.execute(sql, params![secret::digest(&token), now, now + REGISTRATION_SECONDS])?;
             note(
