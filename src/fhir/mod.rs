@@ -3,6 +3,7 @@
 
 pub mod case;
 mod codes;
+pub mod hidden;
 pub mod nearest;
 pub mod outcome;
 mod parameters;

@@ -410,7 +410,7 @@ fn the_audit_log_fits_a_terminal_and_finds_a_consent_by_the_beginning_of_its_id(
 #[test]
 fn who_applied_for_access_is_listed_with_nothing_that_a_terminal_would_obey() {
     let server = Server::start(&[]);
-    let applicant = serde_json::json!({"name": "Ada \u{202e}", "email": "ada@example.org", "why": "To help\nmy patients",
+    let applicant = serde_json::json!({"name": "Ada \u{202e}L\u{2066}. ", "email": "ada@example.org", "why": "To help\nmy patients",
         "location": "'; DROP TABLE applicant; --", "resume": "https://ada.example/cv"});
     let sent = |body: &Value| {
         let headers = [("content-type", "application/json")];
@@ -428,11 +428,7 @@ fn who_applied_for_access_is_listed_with_nothing_that_a_terminal_would_obey() {
     assert!(listed[0]["receivedAt"].is_string());
     let text = done(data, &["app", "applicants"]);
     assert!(text.starts_with(&id), "{text}");
-    for line in [
-        "  name      Ada \u{fffd}",
-        "  why       To help",
-        "            my patients",
-    ] {
+    for line in ["  name      Ada L.", "  why       To help", "            my patients"] {
         assert!(text.lines().any(|one| one == line), "{text}");
     }
     server.store.clock().advance(1);

@@ -1,6 +1,7 @@
 //! A patient's links: only the patient's own token can create, list and revoke them.
 
 use serde_json::{Value, json};
+use tabularium::consent::{Actor, NewApplication};
 
 use super::{Link, ask, bearer, made, never, over, server};
 use crate::harness::server::{Answer, START, Server};
@@ -44,6 +45,57 @@ fn a_list_tells_of_uses_and_not_of_keys() {
     server.store.clock().advance(95);
     assert_eq!(list(&server, "anna").len(), 1, "one has expired");
     assert!(list(&server, "bert").is_empty());
+}
+
+/// A recipient's name with U+202E turned the text after it on the patient's page.
+#[test]
+fn labels_and_recipients_lose_characters_that_nobody_sees() {
+    let server = server();
+    let made = made(
+        &server,
+        &json!({"label": "\u{202e}For \u{2066}Dr. Cohen\u{2069}\u{200b}, \u{5d3}\u{200f}"}),
+    );
+    let link = Link::of(&server, &made);
+    assert_eq!(link.payload["label"], "For Dr. Cohen, \u{5d3}");
+    let asked = json!({"recipient": "Dr.\u{2028}\u{202e}A\u{feff}mes\u{e0041}\u{202c} می\u{200c}خواهم"});
+    assert_eq!(link.manifest(&server, &asked).status, 200);
+    let listed = list(&server, "anna").remove(0);
+    assert_eq!(listed["label"], "For Dr. Cohen, \u{5d3}");
+    assert_eq!(listed["lastRecipient"], "Dr. Ames می\u{200c}خواهم");
+    let audit = server.store.audit().newest(None, 100).unwrap();
+    let detail = &audit
+        .iter()
+        .find(|entry| entry.action == "health-link.used")
+        .unwrap()
+        .detail;
+    assert!(detail.ends_with(" Dr. Ames می\u{200c}خواهم"), "{detail}");
+
+    // What an earlier release has stored is shown without them, too.
+    let store = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
+    let sql = "UPDATE health_link SET label = 'a' || char(8238) || 'b', recipient = char(8294) || 'c'";
+    store.execute(sql, []).unwrap();
+    let listed = list(&server, "anna").remove(0);
+    assert_eq!(
+        (&listed["label"], &listed["lastRecipient"]),
+        (&json!("ab"), &json!("c"))
+    );
+    let nothing = ask(&server, &server.patient_token("anna"), &json!({"label": "\u{202e}"})).json();
+    assert!(Link::of(&server, &nothing).payload.get("label").is_none());
+}
+
+#[test]
+fn names_with_characters_that_nobody_sees_are_refused() {
+    let server = server();
+    for name in ["App\u{202e}ppA", "A\u{200b}pp", "App\u{2069}"] {
+        let new = NewApplication {
+            name,
+            ..NewApplication::default()
+        };
+        let refused = server.store.applications().create(&new, Actor::Operator).unwrap_err();
+        assert!(refused.to_string().contains("invisible"), "{refused}");
+        let refused = server.store.console_sessions().make_token(name).unwrap_err();
+        assert!(refused.to_string().contains("invisible"), "{refused}");
+    }
 }
 
 #[test]

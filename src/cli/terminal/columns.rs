@@ -3,6 +3,7 @@
 use chrono::{DateTime, SecondsFormat};
 
 use super::manner::{HEADING, on_output};
+use crate::fhir::hidden::turns;
 
 /// Formats rows under a heading. Each column is as wide as its widest cell.
 pub(in crate::cli) fn lined_up<const N: usize>(heading: [&str; N], rows: &[[String; N]]) -> String {
@@ -73,10 +74,7 @@ pub(in crate::cli) fn counted(number: u64, noun: &str) -> String {
 
 /// Replaces characters that move the cursor or change the direction of the text by U+FFFD.
 pub(in crate::cli) fn plain(text: &str) -> String {
-    let harmful = |letter: char| {
-        letter.is_control()
-            || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
+    let harmful = |letter: char| letter.is_control() || turns(letter);
     text.chars()
         .map(|letter| if harmful(letter) { '\u{fffd}' } else { letter })
         .collect()

@@ -3,6 +3,7 @@
 use url::Url;
 
 use super::super::error::Error;
+use crate::fhir::hidden::is_hidden;
 
 /// The maximum length of a name or label in characters, and the end of the error message for a longer string.
 pub(super) const LONGEST: (usize, &str) = (200, "is longer than 200 letters");
@@ -23,7 +24,7 @@ pub(super) fn checked(what: &str, text: &str) -> Result<(), Error> {
 pub(super) fn checked_line(what: &str, text: &str, (longest, long): (usize, &'static str)) -> Result<(), Error> {
     let problem = match text {
         text if text.chars().count() > longest => long,
-        text if text.chars().any(char::is_control) => "has control characters",
+        text if text.chars().any(is_hidden) => "has control characters or invisible ones",
         _ => return Ok(()),
     };
     Err(Error::Invalid {

@@ -10,6 +10,7 @@ use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
 use super::super::store::Store;
 use super::address::is_loopback;
+use crate::fhir::hidden::is_hidden;
 use crate::lake::Mode;
 
 /// The maximum length of a purpose or place, in characters.
@@ -285,7 +286,7 @@ fn line<'t>(what: &str, text: &'t str) -> Result<Option<&'t str>, Error> {
     let problem = match text.trim() {
         "" => return Ok(None),
         text if text.chars().count() > LONGEST => "is longer than 200 letters",
-        text if text.chars().any(char::is_control) => "has control characters",
+        text if text.chars().any(is_hidden) => "has control characters or invisible ones",
         text => return Ok(Some(text)),
     };
     let what = what.to_owned();

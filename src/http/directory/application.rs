@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use crate::fhir::hidden::is_hidden;
 use crate::http::body;
 use crate::http::error::Error;
 use crate::http::limits::Limits;
@@ -73,9 +74,14 @@ fn checked(sent: &[u8]) -> Result<Value, Error> {
         let value = match sent.get(*name) {
             None | Some(Value::Null) if !required => continue,
             None => return Err(Error::Invalid(format!("{name} is missing"))),
-            Some(Value::String(text)) => text.trim(),
+            // Others read this text, so it loses the characters that nobody sees. Control characters are refused below.
+            Some(Value::String(text)) => text
+                .chars()
+                .filter(|c| c.is_control() || !is_hidden(*c))
+                .collect::<String>(),
             Some(_) => return Err(Error::Invalid(format!("{name} is no string"))),
         };
+        let value = value.trim();
         if value.is_empty() {
             if required {
                 return Err(Error::Invalid(format!("{name} is empty")));

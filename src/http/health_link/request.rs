@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::consent::LinkContent;
+use crate::fhir::hidden::is_hidden;
 use crate::http::error::Error;
 
 /// The maximum length of a label: 80 characters, as the specification requires.
@@ -52,7 +53,11 @@ impl Asked {
                 Error::Invalid(format!("content must be one of {}", names.join(", ")))
             })?,
         };
-        let label = text(&body, "label")?.map(|label| label.trim().to_owned());
+        // A label loses its hidden characters: it could look like another one, or turn the text around it.
+        let label = text(&body, "label")?.map(|label| {
+            let kept: String = label.chars().filter(|c| c.is_control() || !is_hidden(*c)).collect();
+            kept.trim().to_owned()
+        });
         let label = label.filter(|label| !label.is_empty());
         // Count UTF-16 code units, because the programs of recipients count these.
         if label

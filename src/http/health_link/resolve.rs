@@ -12,6 +12,7 @@ use super::answers::{jose, over};
 use super::file::location;
 use super::manage::time;
 use crate::consent::{Guess, HealthLink, LinkFile};
+use crate::fhir::hidden::shown;
 use crate::http::body;
 use crate::http::error::Error;
 use crate::http::fhir::negotiate::parameter;
@@ -172,11 +173,10 @@ impl Asked {
     }
 }
 
-/// Returns the recipient's name as one line without control characters, cut to its maximum length. An error if it is
+/// Returns the recipient's name as one line without hidden characters, cut to its maximum length. An error if it is
 /// absent or empty.
 fn named(recipient: Option<String>) -> Result<String, Error> {
-    let printed = |text: String| text.replace(|letter: char| letter.is_control() && !letter.is_whitespace(), "");
-    let named = recipient.map(|text| printed(text).split_whitespace().collect::<Vec<_>>().join(" "));
+    let named = recipient.map(|text| shown(&text).split_whitespace().collect::<Vec<_>>().join(" "));
     let named = named.filter(|name| !name.is_empty());
     let named = named.ok_or_else(|| Error::Invalid("recipient must say who is asking".to_owned()))?;
     Ok(named.chars().take(LONGEST_RECIPIENT).collect())

@@ -14,6 +14,7 @@ use axum::http::header::CONTENT_TYPE;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::error::OAuthError;
+use crate::fhir::hidden::is_hidden;
 use crate::http::body::{is_typed, read};
 use crate::http::limits::Limits;
 
@@ -83,7 +84,7 @@ impl Fields {
 
     fn add(&mut self, name: Cow<'_, str>, value: Given) -> Result<(), OAuthError> {
         if self.0.contains_key(name.as_ref()) {
-            let name: String = name.chars().filter(|letter| !letter.is_control()).take(64).collect();
+            let name: String = name.chars().filter(|letter| !is_hidden(*letter)).take(64).collect();
             return Err(OAuthError::request(format!("the field {name} came twice")));
         }
         self.0.insert(name.into_owned(), value);

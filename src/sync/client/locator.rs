@@ -7,6 +7,7 @@ use super::calls::Client;
 use super::error::Error;
 use super::http::malformed;
 use super::token::patient_id;
+use crate::fhir::hidden::is_hidden;
 
 /// The maximum number of facilities that are used from one answer.
 const MAX_FACILITIES: usize = 200;
@@ -80,7 +81,7 @@ impl Client {
                 Facility::deserialize(one).map_err(|_| malformed(&answer.url, "a facility that cannot be read"))?;
             // Records can be requested only for a Patient with a usable id, so other facilities are left out.
             if let Some(patient) = patient_id(&facility.patient).map(str::to_owned) {
-                let name = facility.name.chars().filter(|letter| !letter.is_control());
+                let name = facility.name.chars().filter(|letter| !is_hidden(*letter));
                 facilities.push(Facility {
                     name: name.take(LONGEST_NAME).collect(),
                     patient,

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::fhir::hidden::is_hidden;
 use crate::fhir::outcome::{IssueType, Severity};
 
 /// An answer with more bytes than this is ignored.
@@ -98,7 +99,7 @@ fn cleaned(issue: &Value, secrets: &[&str]) -> Value {
 fn cut(text: &str, secrets: &[&str]) -> String {
     let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST_SECRET);
     let clean = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, CUT));
-    let words = clean.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    let words = clean.split(|letter: char| letter.is_whitespace() || is_hidden(letter));
     let words = words
         .filter(|word| !word.is_empty())
         .map(|word| match word.chars().count() {

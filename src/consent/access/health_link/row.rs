@@ -7,6 +7,7 @@ use crate::consent::error::Error;
 use crate::consent::log::audit::About;
 use crate::consent::states::named;
 use crate::consent::store::Store;
+use crate::fhir::hidden::shown;
 
 named! {
     /// What a link's file contains.
@@ -87,7 +88,7 @@ impl HealthLink {
             id: row.get(0)?,
             consent: row.get(1)?,
             content: row.get(2)?,
-            label: row.get(3)?,
+            label: row.get::<_, Option<String>>(3)?.as_deref().map(shown),
             is_direct: row.get(4)?,
             has_passcode: row.get(5)?,
             attempts: row.get(6)?,
@@ -95,7 +96,7 @@ impl HealthLink {
             expires_at: row.get(8)?,
             uses: row.get(9)?,
             used_at: row.get(10)?,
-            recipient: row.get(11)?,
+            recipient: row.get::<_, Option<String>>(11)?.as_deref().map(shown),
         })
     }
 

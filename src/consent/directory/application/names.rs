@@ -3,6 +3,7 @@
 use rusqlite::Connection;
 
 use crate::consent::error::Error;
+use crate::fhir::hidden::is_hidden;
 
 /// The maximum length of an application's name, in characters.
 const LONGEST_NAME: usize = 200;
@@ -13,7 +14,7 @@ pub(super) fn checked_name(name: &str) -> Result<&str, Error> {
     let problem = match name.trim() {
         "" => "is empty",
         name if name.chars().count() > LONGEST_NAME => "is longer than 200 letters",
-        name if name.chars().any(char::is_control) => "has control characters",
+        name if name.chars().any(is_hidden) => "has control characters or invisible ones",
         name => return Ok(name),
     };
     Err(Error::Invalid {

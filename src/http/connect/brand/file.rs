@@ -9,6 +9,7 @@ use url::Url;
 use super::color::{Color, Palette, READABLE};
 use crate::consent::{self, Logo};
 use crate::private;
+use crate::fhir::hidden::is_hidden;
 
 const FILE: &str = "branding.toml";
 /// The maximum number of bytes that are read of a logo. A logo of this size is refused as too large.
@@ -110,7 +111,7 @@ impl Branding {
             problem,
         };
         let name = written.name.trim();
-        if name.is_empty() || name.chars().count() > 60 || name.chars().any(char::is_control) {
+        if name.is_empty() || name.chars().count() > 60 || name.chars().any(is_hidden) {
             return Err(wrong("name", "has to be a line of at most 60 letters"));
         }
         let link = |option, text: Option<String>, mail: bool| match text {

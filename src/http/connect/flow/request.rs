@@ -5,6 +5,7 @@ use chrono::NaiveDate;
 
 use super::parameters::Parameters;
 use crate::consent::{Display, Door, FlowRequest, Hints, Holder, Way};
+use crate::fhir::hidden::is_hidden;
 
 /// The maximum number of bytes of a parameter that is stored.
 const LONGEST: usize = 1_024;
@@ -331,7 +332,7 @@ fn flag(parameters: &Parameters, name: &str) -> Result<bool, Invalid> {
     }
 }
 
-/// Reads a value that is stored: at most `longest` bytes, without control characters.
+/// Reads a value that is stored: at most `longest` bytes, without hidden characters.
 fn text(parameters: &Parameters, name: &str, longest: usize) -> Result<Option<String>, Invalid> {
     let Some(value) = parameters.sole(name) else {
         return Ok(None);
@@ -339,8 +340,8 @@ fn text(parameters: &Parameters, name: &str, longest: usize) -> Result<Option<St
     if value.len() > longest {
         return Err(invalid(format!("{name} is longer than {longest} bytes")));
     }
-    if value.chars().any(char::is_control) {
-        return Err(invalid(format!("{name} contains control characters")));
+    if value.chars().any(is_hidden) {
+        return Err(invalid(format!("{name} contains control characters or invisible ones")));
     }
     Ok(Some(value.to_owned()))
 }
