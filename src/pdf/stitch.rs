@@ -74,7 +74,11 @@ pub(super) fn stitch(
 fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     file.renumber_objects_with(main.max_id + 1);
     let pages: Vec<ObjectId> = file.get_pages().into_values().collect();
-    let inherited: BTreeMap<ObjectId, Dictionary> = pages.iter().map(|page| (*page, inherited(&file, *page))).collect();
+    let mut shared = BTreeMap::new();
+    let inherited: BTreeMap<ObjectId, Dictionary> = pages
+        .iter()
+        .map(|page| (*page, inherited(&mut file, *page, &mut shared)))
+        .collect();
     main.max_id = main.max_id.max(file.max_id);
     main.objects.append(&mut file.objects);
     let mut calm = BTreeSet::new();
@@ -94,29 +98,57 @@ fn take(main: &mut Document, mut file: Document) -> Vec<ObjectId> {
     pages
 }
 
-/// Returns the entries of `INHERITED` that the page does not have itself, but inherits from its parent nodes.
-fn inherited(file: &Document, page: ObjectId) -> Dictionary {
+/// Returns the entries of `INHERITED` that the page does not have itself, but inherits from its parent nodes. A long
+/// value becomes an object of its own, so that many pages share it. `shared` has these objects by the node and the key.
+fn inherited(
+    file: &mut Document,
+    page: ObjectId,
+    shared: &mut BTreeMap<(ObjectId, &'static [u8]), ObjectId>,
+) -> Dictionary {
     let mut found = Dictionary::new();
     let Ok(own) = file.get_dictionary(page) else {
         return found;
     };
-    let mut above = own.get(b"Parent").and_then(Object::as_reference);
+    let mut missing: Vec<&[u8]> = INHERITED.iter().copied().filter(|key| !own.has(key)).collect();
+    let mut above = own.get(b"Parent").and_then(Object::as_reference).ok();
     // The loop is limited, because a damaged tree may have a cycle.
     for _ in 0..64 {
-        let Ok(group) = above.and_then(|id| file.get_dictionary(id)) else {
-            break;
-        };
-        for key in INHERITED {
-            if let Ok(value) = group.get(key)
-                && !own.has(key)
-                && !found.has(key)
-            {
-                found.set(key.to_vec(), value.clone());
+        let Some(node) = above else { break };
+        missing.retain(|key| match value_of(file, node, key, shared) {
+            Some(value) => {
+                found.set(key.to_vec(), value);
+                false
             }
-        }
-        above = group.get(b"Parent").and_then(Object::as_reference);
+            None => true,
+        });
+        let parent = file.get_dictionary(node).and_then(|node| node.get(b"Parent"));
+        above = parent.and_then(Object::as_reference).ok();
     }
     found
+}
+
+/// Returns the value of a node's entry, or a reference to it if it is long.
+fn value_of(
+    file: &mut Document,
+    node: ObjectId,
+    key: &'static [u8],
+    shared: &mut BTreeMap<(ObjectId, &'static [u8]), ObjectId>,
+) -> Option<Object> {
+    if let Some(object) = shared.get(&(node, key)) {
+        return Some(Object::Reference(*object));
+    }
+    let value = file.get_dictionary(node).and_then(|node| node.get(key)).ok()?.clone();
+    let is_long = match &value {
+        Object::Array(values) => values.len() > 4 || values.iter().any(|value| value.as_float().is_err()),
+        Object::Dictionary(_) | Object::Name(_) | Object::String(..) | Object::Stream(_) => true,
+        _ => false,
+    };
+    if is_long {
+        let object = file.add_object(value);
+        shared.insert((node, key), object);
+        return Some(Object::Reference(object));
+    }
+    Some(value)
 }
 
 /// Removes actions from a page's annotations, except links. The list of annotations, and each annotation, may be part

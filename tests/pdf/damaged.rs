@@ -296,6 +296,42 @@ fn jpeg(side: u16) -> Vec<u8> {
     file
 }
 
+/// A WebP whose color profile claims to be longer than the file. The reader made room for it.
+fn long_profile() -> Vec<u8> {
+    let mut file = riff(b"VP8X", &[0x20, 0, 0, 0, 2, 0, 0, 2, 0, 0]);
+    file.extend(b"ICCP\xf0\xff\xff\x7f");
+    file
+}
+
+/// A PDF with a list in a list, and so on, in its page. The tolerant reader took stack for each level, and ended the
+/// process.
+fn nested_lists(depth: usize) -> Vec<u8> {
+    let lists = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    format!(
+        "%PDF-1.5\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n\
+         3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Annots {lists}>>\nendobj\ntrailer\n<</Root 1 0 R/Size 4>>\n"
+    )
+    .into_bytes()
+}
+
+/// A PDF whose stream of objects has this many numbers. A number takes two bytes unpacked, and took 200 in memory.
+fn numbers(count: usize) -> Vec<u8> {
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
+    packer
+        .write_all(format!("9 0 [{}]", "0 ".repeat(count)).as_bytes())
+        .unwrap();
+    let content = packer.finish().unwrap();
+    let mut file = nested_lists(1);
+    let at = memchr::memmem::rfind(&file, b"trailer").unwrap();
+    let head = format!(
+        "4 0 obj\n<</Type/ObjStm/N 1/First 4/Filter/FlateDecode/Length {}>>\nstream\n",
+        content.len()
+    );
+    let object = [head.as_bytes(), &content, b"\nendstream\nendobj\n"].concat();
+    drop(file.splice(at..at, object));
+    file
+}
+
 /// A PDF with these contents of its page.
 fn page(contents: Stream) -> Vec<u8> {
     let mut file = lopdf::Document::with_version("1.7");
@@ -376,6 +412,9 @@ fn bombs() -> Vec<(&'static str, &'static str, Vec<u8>)> {
         ("pixels.png", "image/png", png(20_000)),
         ("screen.gif", "image/gif", gif(60_000, 60_000)),
         ("frame.gif", "image/gif", gif(1, 3_500)),
+        ("profile.webp", "image/webp", long_profile()),
+        ("nested.pdf", "application/pdf", nested_lists(32_057)),
+        ("numbers.pdf", "application/pdf", numbers(15_000_000)),
         ("pixels.webp", "image/webp", webp(16_000)),
         ("lossy.webp", "image/webp", lossy_webp(16_000)),
         ("pixels.jpg", "image/jpeg", jpeg(65_500)),
@@ -489,5 +528,53 @@ fn check(block: usize, file: &[u8], pages: usize, originals: &[Vec<u8>]) {
     let inside: Vec<Vec<u8>> = streams.filter_map(|stream| stream.get_plain_content().ok()).collect();
     for original in originals.iter().filter(|bytes| !bytes.is_empty()) {
         assert!(inside.contains(original), "{block}: an original is not in the file");
+    }
+}
+
+/// Small files took gigabytes: 36 bytes of a WebP 1.9 GB, half a megabyte of a PNG 4.1 GB, and 31 KB of a PDF 3.4 GB.
+#[cfg(target_os = "linux")]
+#[test]
+fn small_attachments_take_little_memory() {
+    use crate::harness::command::{imported, peak};
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::json;
+
+    let scratch = tempfile::tempdir().unwrap();
+    let mut lines = String::new();
+    let mut cases = vec![("ann", None)];
+    cases.extend([
+        ("nested", Some(("application/pdf", nested_lists(32_057)))),
+        ("numbers", Some(("application/pdf", numbers(15_000_000)))),
+        ("profile", Some(("image/webp", long_profile()))),
+        ("webp", Some(("image/webp", webp(16_000)))),
+        ("png", Some(("image/png", png(40_000)))),
+    ]);
+    for (person, file) in &cases {
+        lines += &format!("{}\n", json!({"resourceType": "Patient", "id": person}));
+        if let Some((content_type, bytes)) = file {
+            assert!(bytes.len() < 1 << 20, "{person}: {}", bytes.len());
+            let attachment = json!({"contentType": content_type, "data": STANDARD.encode(bytes)});
+            let document = json!({"resourceType": "DocumentReference", "id": format!("d-{person}"), "status": "current",
+                "subject": {"reference": format!("Patient/{person}")}, "content": [{"attachment": attachment}]});
+            lines += &format!("{document}\n");
+        }
+    }
+    let folder = scratch.path().join("lake");
+    imported(&folder, &lines);
+    let needed = |person: &str| {
+        let out = scratch.path().join(format!("{person}.pdf"));
+        let (data, out) = (folder.to_str().unwrap(), out.to_str().unwrap());
+        peak(&["pdf", "--data", data, "--patient", person, "--out", out])
+    };
+    let quiet = needed("ann");
+    for (person, _) in &cases[1..] {
+        let memory = needed(person);
+        assert!(
+            memory < quiet + (200 << 20),
+            "{person}: {} MiB, without {}",
+            memory >> 20,
+            quiet >> 20
+        );
     }
 }

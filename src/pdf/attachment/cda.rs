@@ -17,6 +17,9 @@ use super::span::ALLOWANCE;
 /// The maximum depth of elements. A deeper document is damaged or hostile, and is refused.
 const MAX_DEPTH: usize = 200;
 
+/// The maximum number of characters of an id. The names of all files of a region repeat the region's id.
+const MAX_ID: usize = 200;
+
 /// A base64 decoder that accepts input with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
@@ -85,6 +88,11 @@ pub(super) fn resolved(reference: &BytesRef<'_>) -> Result<String, &'static str>
         "nbsp" => Ok("\u{a0}".to_owned()),
         _ => Err("it has an entity that is not declared"),
     }
+}
+
+/// Returns the id of an element.
+fn id(start: &BytesStart<'_>) -> Option<String> {
+    attribute(start, "ID").map(|id| id.chars().take(MAX_ID).collect())
 }
 
 struct Cda {
@@ -218,10 +226,10 @@ impl Cda {
         } else if self.ends_with(&["nonXMLBody", "text"]) {
             self.file = Some(File::begin(start, self.path.len()));
         } else if self.ends_with(&["regionOfInterest"]) {
-            self.medium.region = attribute(start, "ID");
+            self.medium.region = id(start);
         } else if self.ends_with(&["observationMedia"]) {
             self.end_medium();
-            self.medium.name = attribute(start, "ID");
+            self.medium.name = id(start);
         } else if self.ends_with(&["observationMedia", "value"]) {
             self.medium.file = Some(File::begin(start, self.path.len()));
         } else if self.ends_with(&["reference"]) {

@@ -6,9 +6,10 @@ use krilla::image::Image;
 use krilla::page::PageSettings;
 use krilla::{Document as Writer, geom::Size};
 
+use super::dimensions;
 use super::kind::Kind;
 
-/// The maximum number of pixels of a picture that is decoded. A decoded pixel takes up to four bytes.
+/// The maximum number of pixels of a picture that is decoded. A decoded pixel takes up to eight bytes.
 const MAX_PIXELS: u64 = 12_000_000;
 
 /// Reads a picture for the writer. Returns it with the number of pixels that the writer must decode. If this number is
@@ -17,13 +18,16 @@ pub(super) fn read(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64)
     catch_unwind(AssertUnwindSafe(|| decoded(kind, bytes, room))).unwrap_or(Err(DAMAGED))
 }
 
-const DAMAGED: &str = "the picture is damaged";
+pub(super) const DAMAGED: &str = "the picture is damaged";
 
 fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'static str> {
-    // The writer assumes that the first frame has the size of the GIF's screen. Refuse a GIF for which this is not
-    // true.
-    if kind == Kind::Gif && !fills_the_screen(&bytes) {
-        return Err("its first frame does not have the size of the picture");
+    // The library decodes a picture as soon as it gets the file. So its size is compared before.
+    let pixels = dimensions::pixels(kind, &bytes)?;
+    if pixels > MAX_PIXELS {
+        return Err("the picture is too large");
+    }
+    if pixels > room {
+        return Err("this file has no room for another picture");
     }
     let data = bytes.into();
     let image = match kind {
@@ -34,48 +38,11 @@ fn decoded(kind: Kind, bytes: Vec<u8>, room: u64) -> Result<(Image, u64), &'stat
     };
     let image = image.map_err(|_| DAMAGED)?;
     let (width, height) = image.size();
-    // The writer copies a JPEG into the file without decoding it, so its pixels do not count.
-    let pixels = match kind {
-        Kind::Jpeg => 0,
-        _ => u64::from(width) * u64::from(height),
-    };
-    if width == 0 || height == 0 || pixels > MAX_PIXELS {
-        return Err("the picture is too large");
-    }
-    if pixels > room {
-        return Err("this file has no room for another picture");
-    }
-    if is_written(&image) {
+    if width > 0 && height > 0 && is_written(&image) {
         Ok((image, pixels))
     } else {
         Err(DAMAGED)
     }
-}
-
-/// Whether the first frame of a GIF has the size of its screen. `decoded` compares only the size of the screen with the
-/// limit on pixels, so a larger frame could exceed the limit.
-fn fills_the_screen(bytes: &[u8]) -> bool {
-    const SIGNATURE: usize = 6;
-    const SCREEN: usize = 7;
-    const EXTENSION: u8 = b'!';
-    const FRAME: u8 = b',';
-    let (Some(size), Some(flags)) = (bytes.get(SIGNATURE..SIGNATURE + 4), bytes.get(SIGNATURE + 4)) else {
-        return false;
-    };
-    let table = match flags & 0x80 {
-        0 => 0,
-        _ => 3 << ((flags & 7) + 1),
-    };
-    let mut at = SIGNATURE + SCREEN + table;
-    while bytes.get(at) == Some(&EXTENSION) {
-        at += 2;
-        // Skip blocks, which begin with their lengths. An empty block ends them.
-        while let Some(length) = bytes.get(at).copied().filter(|length| *length > 0) {
-            at += usize::from(length) + 1;
-        }
-        at += 1;
-    }
-    bytes.get(at) == Some(&FRAME) && bytes.get(at + 5..at + 9) == Some(size)
 }
 
 /// Whether the writer can decode a picture. The writer decodes pictures when it finishes the document, and a damaged

@@ -10,6 +10,7 @@ mod attribute;
 mod block;
 mod cda;
 mod charset;
+mod dimensions;
 mod html;
 mod image;
 mod kind;
@@ -18,5 +19,6 @@ mod original;
 mod rtf;
 mod show;
 mod span;
+mod values;
 
 pub use show::{Attachment, Outcome};

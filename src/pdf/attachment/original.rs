@@ -1,14 +1,19 @@
 //! Reads attached PDF files with limits, repairs damaged ones, and refuses those that cannot be opened.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use krilla::Document as Writer;
 use krilla::pdf::{Pdf, PdfDocument};
-use lopdf::{DecompressError, Document, Error, LoadOptions};
+use lopdf::{DecompressError, Document, Error, LoadOptions, Object, ObjectId};
+
+use super::values::{self, TOO_LARGE};
 
 /// The maximum unpacked size of one object stream or cross-reference stream, in bytes.
 const MAX_UNPACKED: usize = 64 << 20;
+/// The maximum estimated memory of all values of a file.
+const MAX_VALUES: usize = 384 << 20;
 
 /// Reads a PDF whose pages can be appended, and repairs a damaged one. The error says why it cannot be read.
 pub(super) fn read(bytes: &[u8]) -> Result<Document, &'static str> {
@@ -22,16 +27,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, &'static str> {
 
 const DAMAGED: &str = "the PDF is damaged";
 const LOCKED: &str = "the PDF is protected by a password";
-const TOO_LARGE: &str = "the PDF unpacks to more than this file has room for";
 
 fn as_it_is(bytes: &[u8]) -> Result<Document, &'static str> {
-    let options = LoadOptions::with_max_decompressed_size(MAX_UNPACKED);
-    let document = match Document::load_mem_with_options(bytes, options) {
-        Ok(document) => document,
-        Err(Error::InvalidPassword | Error::Decryption(_)) => return Err(LOCKED),
-        // Refuse the file here, because the tolerant reader would unpack it.
-        Err(Error::Decompress(DecompressError::MemoryLimitExceeded { .. })) => return Err(TOO_LARGE),
-        Err(_) => return Err(DAMAGED),
+    ROOM.set(values::left_outside_streams(MAX_VALUES, bytes));
+    let read = load(bytes, false);
+    let document = match &read {
+        // The table of objects leads to other places than the objects. Find the objects themselves.
+        Ok(document) if !document.is_encrypted() && document.get_pages().is_empty() => load(bytes, true).or(read)?,
+        _ => read?,
     };
     if document.is_encrypted() {
         return Err(LOCKED);
@@ -42,6 +45,47 @@ fn as_it_is(bytes: &[u8]) -> Result<Document, &'static str> {
         return Err(DAMAGED);
     }
     Ok(document)
+}
+
+/// Reads a file, with or without its table of objects.
+fn load(bytes: &[u8], force_reconstruct: bool) -> Result<Document, &'static str> {
+    ROOM.get()?;
+    let options = LoadOptions {
+        force_reconstruct,
+        filter: Some(within_room),
+        ..LoadOptions::with_max_decompressed_size(MAX_UNPACKED)
+    };
+    let read = Document::load_mem_with_options(bytes, options);
+    ROOM.get()?;
+    read.map_err(|error| match error {
+        Error::InvalidPassword | Error::Decryption(_) => LOCKED,
+        // Refuse the file here, because the tolerant reader would unpack it.
+        Error::Decompress(DecompressError::MemoryLimitExceeded { .. }) => TOO_LARGE,
+        _ => DAMAGED,
+    })
+}
+
+thread_local! {
+    /// The memory that further values of the file may take, or why its values so far cannot be read. The library
+    /// accepts only a plain function as its filter, so the filter cannot own this.
+    static ROOM: Cell<Result<usize, &'static str>> = const { Cell::new(Ok(0)) };
+}
+
+/// Keeps an object, unless the file's values need more memory than there is room for, or are nested too deeply. The
+/// library calls this before it parses the objects in a stream.
+fn within_room(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
+    let room = ROOM.get().ok()?;
+    let Object::Stream(stream) = object else {
+        return Some((id, object.clone()));
+    };
+    if stream.dict.has_type(b"ObjStm")
+        && let Ok(content) = stream.get_plain_content_with_limit(MAX_UNPACKED)
+    {
+        ROOM.set(values::left(room, &content));
+        ROOM.get().ok()?;
+    }
+    // The library takes the returned object only for objects that were in a stream, and those are no streams.
+    Some((id, Object::Null))
 }
 
 /// Rewrites the pages that a more tolerant reader finds, and reads the result.

@@ -10,6 +10,9 @@ use crate::pdf::table::Column;
 /// and out of the outline.
 const BELOW: u8 = 4;
 
+/// The maximum number of characters of a document's title that the titles of files inside of it repeat.
+const MAX_TITLE: usize = 1_000;
+
 /// A document that was attached to a record.
 #[derive(Debug, Clone)]
 pub struct Attachment {
@@ -238,6 +241,7 @@ impl Document {
             content,
         } = media;
         self.note(&format!("Picture or file {name}"));
+        let title: String = title.chars().take(MAX_TITLE).collect();
         let is_xml = matches!(&content, Content::Bytes(bytes) if kind_of(content_type.as_deref(), bytes) == Kind::Xml);
         let attachment = |bytes: Vec<u8>, url: Option<String>| Attachment {
             title: format!("{title} {name}").trim_end().to_owned(),
