@@ -9,6 +9,7 @@
 mod ask;
 mod connect;
 mod error;
+mod hostile;
 mod run;
 mod soak;
 mod tell;

@@ -1,7 +1,7 @@
 //! Runs the bench: draws values, starts a server if none is given, measures each family, and reports.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,8 @@ use super::connect::client::{Job, Line, Tokens};
 use super::connect::target::Target;
 use super::connect::tls::Tls;
 use super::error::BenchError;
-use super::soak::{self, Writer};
+use super::hostile::{self, Beside, Hostile};
+use super::soak::{self, Commands, Writer};
 use super::tell::machine;
 use super::tell::machine::Memory;
 use super::tell::report::{
@@ -47,6 +48,8 @@ pub struct Settings {
     pub warm_up: Duration,
     /// The seed of all draws.
     pub seed: u64,
+    /// Whether a soak sends hostile requests in every second part of its time.
+    pub hostile: bool,
     /// The scope of the records to draw from. If the bench starts a server, it makes tokens for the application and
     /// mode of this scope.
     pub scope: Arc<Scope>,
@@ -325,13 +328,26 @@ impl Bench {
         let Asked::Own { program, .. } = &self.asked else {
             return Err(BenchError::Interrupted);
         };
+        let wanted = self.settings.hostile;
+        let hostile = wanted.then(|| self.hostile(program, running)).transpose()?;
         let writer = Writer::start(program, &self.lake, &self.settings.scope, seed, time)?;
         let memory = Memory::watch(running.process());
-        let (begun, mut tally) = (Instant::now(), client::tally()?);
+        let (begun, mut tally, mut beside) = (Instant::now(), client::tally()?, Beside::new()?);
         let parts = (time.as_secs_f64() / SOAK_PART.as_secs_f64()).ceil().max(SOAK_LINES) as u32;
+        // The number is even, so that there are as many parts with hostile requests as without.
+        let parts = parts.next_multiple_of(2);
         for part in 1..=parts {
-            let left = (time * part / parts).saturating_sub(begun.elapsed());
+            let until = time * part / parts;
+            let start = begun.elapsed();
+            let left = until.saturating_sub(start);
+            let sent = hostile.clone().filter(|_| part % 2 == 0);
+            let is_quiet = sent.is_none();
+            let sending = sent.map(|hostile| tokio::spawn(hostile.ask(Instant::now() + left)));
             let (returned, told) = self.phase(family, clients, job, &format!("part {part}"), left).await?;
+            if let Some(sending) = sending {
+                beside.hostile.add(sending.await.map_err(std::io::Error::other)??);
+            }
+            beside.add(is_quiet, told.clone(), (start, begun.elapsed()));
             tally.add(told);
             job = returned;
             let (imports, erasures) = writer.done();
@@ -365,8 +381,19 @@ impl Bench {
             memory: soak::curve(&samples),
             bytes_after: memory.last(),
             seconds_after: rest.as_secs_f64(),
+            hostile: hostile.map(|hostile| beside.figures(hostile.clients(), &samples)),
         });
         Ok((job, outcome))
+    }
+
+    /// Imports people with hostile attachments, and prepares the requests for their records.
+    fn hostile(&self, program: &Path, running: &Running<'_>) -> Result<Hostile, BenchError> {
+        Commands::new(program, &self.lake, &self.settings.scope).import(&hostile::records()?)?;
+        self.lake.refresh()?;
+        let tokens: Vec<String> = hostile::people()
+            .map(|person| running.patient_token(&person))
+            .collect::<Result<_, _>>()?;
+        Ok(Hostile::new(&running.target()?, &tokens))
     }
 
     /// Runs all clients of a family for a time. Returns the job, and the results of all clients together.
@@ -398,31 +425,19 @@ fn outcome(family: &Family, clients: usize, plan: &Plan, tally: &Tally, taken: D
         first_page_ms: first,
         last_page_ms: last,
     });
-    let errors = tally.errors.iter().map(|(status, failures)| ErrorCount {
-        status: status.clone(),
-        count: failures.count,
-        message: failures.message.clone(),
-    });
     Outcome {
         family: family.name.clone(),
         clients,
         seconds,
         answers: tally.answers(),
         per_second,
-        latency_ms: Latency {
-            mean: tally.mean(),
-            p50: tally.quantile(0.5),
-            p90: tally.quantile(0.9),
-            p99: tally.quantile(0.99),
-            p999: tally.quantile(0.999),
-            max: tally.quantile(1.0),
-        },
+        latency_ms: Latency::of(tally),
         bytes: tally.bytes,
         rows_per_second: plan.table_rows.map(|rows| rows as f64 * per_second),
         pages,
         soak: None,
         failed: tally.failed(),
-        errors: errors.collect(),
+        errors: ErrorCount::of(tally),
         server_memory_bytes: None,
         queries: plan.queries.iter().map(|ready| ready.query.text.clone()).collect(),
     }
@@ -527,6 +542,16 @@ impl<'a> Running<'a> {
             (Asked::Own { .. }, Some(child)) => Target::parse(&format!("{}/fhir", child.base_url())),
             (Asked::Own { .. }, None) => Err(BenchError::Server("it ended".to_owned())),
         }
+    }
+
+    /// Makes a Patient's token for the bench's own server.
+    fn patient_token(&self, patient: &str) -> Result<String, BenchError> {
+        let (Asked::Own { store, .. }, Some(child)) = (&self.bench.asked, &self.child) else {
+            return Err(BenchError::Server("it ended".to_owned()));
+        };
+        let maker = crate::consent::Tokens::new(store.clone(), self.bench.lake.clone(), child.base_url());
+        let Scope { application, mode, .. } = &*self.bench.settings.scope;
+        Ok(maker.for_patient(application, *mode, patient)?.token)
     }
 
     /// Makes the tokens for a family's queries. If the user gave the server, returns the user's token.

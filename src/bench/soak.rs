@@ -3,6 +3,7 @@
 //! This module decides what these processes import and erase, so that the size of the lake stays about the same. The
 //! processes work on a copy of the lake, which is removed at the end.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -90,10 +91,8 @@ impl Writer {
         let steps = (time.as_secs_f64() / every.as_secs_f64().max(1e-3)) as u32;
         let counts = Arc::new(Counts::default());
         let work = Work {
-            program: program.to_owned(),
-            data: lake.folder().path().to_owned(),
+            commands: Commands::new(program, lake, scope),
             input: lake.folder().path().join("soak.ndjson"),
-            mode: scope.mode,
             records: records(lake, scope, seed)?,
             // The lake may have been generated with the bench's seed. So use another seed, which generates people who
             // are not in the lake yet.
@@ -153,11 +152,16 @@ fn records(lake: &Lake, scope: &Arc<Scope>, seed: u64) -> Result<Vec<Value>, Ben
     Ok(records)
 }
 
-struct Work {
+/// Runs the program's commands over the lake.
+pub(super) struct Commands {
     program: PathBuf,
     data: PathBuf,
-    input: PathBuf,
     mode: Mode,
+}
+
+struct Work {
+    commands: Commands,
+    input: PathBuf,
     records: Vec<Value>,
     population: Population,
     person_every: u32,
@@ -234,9 +238,42 @@ impl Work {
         }
     }
 
-    /// Runs a command of the program over the lake. If it fails because another process is writing, such as the
-    /// server's upkeep, repeats it for at most [`PATIENCE`].
-    fn command(&self, name: &str, arguments: &[&std::ffi::OsStr]) -> Result<(), String> {
+    fn command(&self, name: &str, arguments: &[&OsStr]) -> Result<(), String> {
+        self.commands.run(name, arguments, || self.is_stopped())
+    }
+
+    fn failed(&mut self, what: &str, message: String) {
+        match self.errors.iter_mut().find(|error| error.status == what) {
+            Some(error) => error.count += 1,
+            None => self.errors.push(ErrorCount {
+                status: what.to_owned(),
+                count: 1,
+                message,
+            }),
+        }
+    }
+}
+
+impl Commands {
+    pub(super) fn new(program: &Path, lake: &Lake, scope: &Scope) -> Commands {
+        Commands {
+            program: program.to_owned(),
+            data: lake.folder().path().to_owned(),
+            mode: scope.mode,
+        }
+    }
+
+    /// Imports these records.
+    pub(super) fn import(&self, records: &str) -> Result<(), BenchError> {
+        let input = self.data.join("hostile.ndjson");
+        std::fs::write(&input, records)?;
+        let done = self.run("import", &[input.as_os_str()], || false);
+        done.map_err(|reason| std::io::Error::other(reason).into())
+    }
+
+    /// Runs a command. If it fails because another process is writing, such as the server's upkeep, repeats it for at
+    /// most [`PATIENCE`], or until `is_stopped`. The error is the last line that the command printed.
+    fn run(&self, name: &str, arguments: &[&OsStr], is_stopped: impl Fn() -> bool) -> Result<(), String> {
         let begun = Instant::now();
         loop {
             let mut command = Command::new(&self.program);
@@ -250,21 +287,10 @@ impl Work {
                 return Ok(());
             }
             let said = String::from_utf8_lossy(&output.stderr);
-            if !said.contains("is being written by") || begun.elapsed() > PATIENCE || self.is_stopped() {
+            if !said.contains("is being written by") || begun.elapsed() > PATIENCE || is_stopped() {
                 return Err(said.lines().last().unwrap_or_default().to_owned());
             }
             std::thread::sleep(PAUSE);
-        }
-    }
-
-    fn failed(&mut self, what: &str, message: String) {
-        match self.errors.iter_mut().find(|error| error.status == what) {
-            Some(error) => error.count += 1,
-            None => self.errors.push(ErrorCount {
-                status: what.to_owned(),
-                count: 1,
-                message,
-            }),
         }
     }
 }
@@ -286,16 +312,17 @@ pub(super) fn curve(samples: &[MemoryAt]) -> Vec<MemoryAt> {
     points.into_iter().map(|(_, point)| point).collect()
 }
 
+/// Returns the maximum memory between two times, in seconds. `None` if there are no samples.
+pub(super) fn peak(samples: &[MemoryAt], from: f64, to: f64) -> Option<u64> {
+    let within = samples.iter().filter(|sample| (from..=to).contains(&sample.seconds));
+    within.map(|sample| sample.bytes).max()
+}
+
 /// Returns the memory at the end, divided by the memory at a sixth of the time (the tenth minute of an hour). Both are
 /// the maximum over the preceding twelfth of the time. `None` if either has no samples, or if the divisor is 0.
 pub(super) fn growth(samples: &[MemoryAt]) -> Option<f64> {
     let end = samples.last()?.seconds;
-    let peak = |from: f64, to: f64| {
-        let within = samples
-            .iter()
-            .filter(|sample| (end * from..=end * to).contains(&sample.seconds));
-        within.map(|sample| sample.bytes).max()
-    };
+    let peak = |from: f64, to: f64| peak(samples, end * from, end * to);
     let (then, now) = (peak(1.0 / 12.0, 1.0 / 6.0)?, peak(11.0 / 12.0, 1.0)?);
     (then > 0).then(|| now as f64 / then as f64)
 }

@@ -84,6 +84,13 @@ fn a_soak_imports_erases_and_tells_memory_over_time_and_leaves_the_lake_alone() 
 }
 
 #[test]
+fn hostile_requests_go_with_a_soak_alone() {
+    let output = bench(LAKE.path(), &["--mix", "read", "--hostile"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("--mix soak"), "{}", said(&output));
+}
+
+#[test]
 fn a_soak_asks_no_server_that_runs_nor_for_other_applications() {
     for (arguments, said_of) in [
         (["--url", "http://127.0.0.1:9/fhir"], "leave --url out"),

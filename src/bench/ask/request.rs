@@ -76,6 +76,15 @@ pub(in crate::bench) fn get(path: &str, target: &Target, token: Option<&str>, ou
     out.extend_from_slice(b"\r\n");
 }
 
+/// Writes a `POST` of a form to a path below the FHIR base into `out`, and replaces the content of `out`.
+pub(in crate::bench) fn form(path: &str, target: &Target, token: Option<&str>, body: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    begin("POST", target, out);
+    out.extend_from_slice(path.as_bytes());
+    head(target, token, out);
+    posted("application/x-www-form-urlencoded", body, out);
+}
+
 fn begin(method: &str, target: &Target, out: &mut Vec<u8>) {
     out.extend_from_slice(method.as_bytes());
     out.push(b' ');

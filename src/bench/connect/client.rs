@@ -20,7 +20,7 @@ use super::tls::Tls;
 const BEGINNING: usize = 256;
 /// How long a client waits after a request that got no answer, for example because it could not connect. It does not
 /// wait after a timeout.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(in crate::bench) const PAUSE: Duration = Duration::from_millis(50);
 /// The maximum length of a server's message in the report, in characters.
 const MESSAGE: usize = 300;
 

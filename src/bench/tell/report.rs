@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::super::error::BenchError;
+use super::tally::Tally;
 
 /// The version of the report's JSON format.
 pub(in crate::bench) const FORMAT: u32 = 1;
@@ -143,6 +144,75 @@ pub(in crate::bench) struct Soak {
     pub(in crate::bench) bytes_after: Option<u64>,
     /// The length of the pause after the last request, in seconds.
     pub(in crate::bench) seconds_after: f64,
+    /// The figures with and without hostile requests, if hostile ones were sent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::bench) hostile: Option<Hostile>,
+}
+
+/// The figures of a soak with hostile requests. They were sent in every second part of the time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::bench) struct Hostile {
+    /// The number of clients that sent hostile requests.
+    pub(in crate::bench) clients: usize,
+    /// The number of hostile requests that were answered with 2xx.
+    pub(in crate::bench) answers: u64,
+    /// The latency of these answers.
+    pub(in crate::bench) latency_ms: Latency,
+    /// The hostile requests that were not answered with 2xx.
+    pub(in crate::bench) errors: Vec<ErrorCount>,
+    /// The honest requests of the parts without hostile ones.
+    pub(in crate::bench) quiet: Honest,
+    /// The honest requests of the parts with hostile ones.
+    pub(in crate::bench) beside: Honest,
+    /// The server's peak memory in the first minute, in bytes.
+    pub(in crate::bench) first_minute_bytes: Option<u64>,
+    /// The server's peak memory in the last minute, in bytes.
+    pub(in crate::bench) last_minute_bytes: Option<u64>,
+}
+
+/// The figures of honest requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::bench) struct Honest {
+    pub(in crate::bench) answers: u64,
+    pub(in crate::bench) failed: u64,
+    pub(in crate::bench) latency_ms: Latency,
+    /// The server's peak memory, in bytes.
+    pub(in crate::bench) memory_bytes: Option<u64>,
+}
+
+impl Hostile {
+    /// Returns the figures as texts.
+    fn notes(&self) -> Vec<String> {
+        let memory = |bytes: Option<u64>| bytes.map_or_else(|| "unknown".to_owned(), mebibytes);
+        let honest = |name: &str, honest: &Honest| {
+            format!(
+                "{name} p50 {} ms, p99 {} ms, {} errors, {}",
+                milliseconds(honest.latency_ms.p50),
+                milliseconds(honest.latency_ms.p99),
+                honest.failed,
+                memory(honest.memory_bytes)
+            )
+        };
+        let mut notes = vec![
+            honest("quiet:", &self.quiet),
+            honest("beside hostile requests:", &self.beside),
+        ];
+        if self.quiet.latency_ms.p99 > 0.0 {
+            let times = self.beside.latency_ms.p99 / self.quiet.latency_ms.p99;
+            notes.push(format!("p99 beside them {times:.2} times the quiet one"));
+        }
+        notes.push(format!(
+            "memory of the first minute {}, of the last {}",
+            memory(self.first_minute_bytes),
+            memory(self.last_minute_bytes)
+        ));
+        let mut answered = format!("{} hostile clients: {} answered", self.clients, self.answers);
+        for error in &self.errors {
+            let _ = write!(answered, ", {} times {}", error.count, error.status);
+        }
+        notes.push(answered);
+        notes
+    }
 }
 
 /// The memory in use at a point in time.
@@ -167,6 +237,32 @@ pub(in crate::bench) struct ErrorCount {
 pub(in crate::bench) struct LeftOut {
     pub(in crate::bench) family: String,
     pub(in crate::bench) reason: String,
+}
+
+impl Latency {
+    /// Returns the latencies of a tally.
+    pub(in crate::bench) fn of(tally: &Tally) -> Latency {
+        Latency {
+            mean: tally.mean(),
+            p50: tally.quantile(0.5),
+            p90: tally.quantile(0.9),
+            p99: tally.quantile(0.99),
+            p999: tally.quantile(0.999),
+            max: tally.quantile(1.0),
+        }
+    }
+}
+
+impl ErrorCount {
+    /// Returns the errors of a tally, by kind.
+    pub(in crate::bench) fn of(tally: &Tally) -> Vec<ErrorCount> {
+        let errors = tally.errors.iter().map(|(status, failures)| ErrorCount {
+            status: status.clone(),
+            count: failures.count,
+            message: failures.message.clone(),
+        });
+        errors.collect()
+    }
 }
 
 /// Returns the line above the figures, with the titles of the columns.
@@ -372,6 +468,7 @@ impl Outcome {
                 let seconds = rate(soak.seconds_after);
                 notes.push(format!("{} {seconds} s after the last request", mebibytes(after)));
             }
+            notes.extend(soak.hostile.iter().flat_map(Hostile::notes));
         }
         notes
     }
@@ -494,6 +591,41 @@ pub(in crate::bench) mod tests {
             ..report.results[0].clone()
         };
         assert_eq!(nothing.line().matches(" - ").count(), 4, "{}", nothing.line());
+    }
+
+    #[test]
+    fn honest_and_hostile_requests_have_figures_of_their_own() {
+        let latency = |p99: f64| Latency {
+            p99,
+            ..report("soak", 1.0).results[0].latency_ms
+        };
+        let honest = |p99: f64, memory: u64| Honest {
+            answers: 1_000,
+            failed: 0,
+            latency_ms: latency(p99),
+            memory_bytes: Some(memory << 20),
+        };
+        let hostile = Hostile {
+            clients: 12,
+            answers: 40,
+            latency_ms: latency(9_000.0),
+            errors: vec![ErrorCount {
+                status: "422".to_owned(),
+                count: 80,
+                message: "too many includes".to_owned(),
+            }],
+            quiet: honest(20.0, 180),
+            beside: honest(30.0, 200),
+            first_minute_bytes: Some(190 << 20),
+            last_minute_bytes: None,
+        };
+        expect_test::expect![[r#"
+            quiet: p50 0.500 ms, p99 20.00 ms, 0 errors, 180 MiB
+            beside hostile requests: p50 0.500 ms, p99 30.00 ms, 0 errors, 200 MiB
+            p99 beside them 1.50 times the quiet one
+            memory of the first minute 190 MiB, of the last unknown
+            12 hostile clients: 40 answered, 80 times 422"#]]
+        .assert_eq(&hostile.notes().join("\n"));
     }
 
     #[test]

@@ -68,6 +68,12 @@ pub(in crate::cli) struct Args {
     /// Number that decides which ids and codes are drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// In every second part of a soak, send hostile requests too
+    ///
+    /// Ten people with hostile attachments ask for PDFs of their records, and two send searches with 70,000 includes.
+    /// The report tells the other requests' times and errors with and without them.
+    #[arg(long)]
+    hostile: bool,
     /// Use the live or the test records
     #[arg(long, value_enum, default_value_t)]
     mode: Mode,
@@ -102,6 +108,9 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     }
     if arguments.out.is_some() && arguments.out == arguments.html {
         return Err(Failure::input("--out and --html name the same file"));
+    }
+    if arguments.hostile && !mix.changes_lake() {
+        return Err(Failure::input("--hostile is an option of soaks: --mix soak"));
     }
     let asked = match &arguments.url {
         Some(url) => Some(Asked::Given {
@@ -139,6 +148,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             time: arguments.seconds,
             warm_up: arguments.warm_up,
             seed: arguments.seed,
+            hostile: arguments.hostile,
             scope: Arc::new(Scope {
                 mode: arguments.mode.into(),
                 application: arguments.application.as_str().into(),
