@@ -6,6 +6,7 @@ mod bounds;
 mod content;
 mod damaged;
 mod document;
+mod hostile;
 mod inner;
 pub(crate) mod reading;
 mod stitched;

@@ -20,7 +20,8 @@ pub(crate) fn chance(usual: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-fn number<N: std::str::FromStr>(name: &str) -> Option<N> {
+/// The number in an environment variable. `None` if it is not set.
+pub(crate) fn number<N: std::str::FromStr>(name: &str) -> Option<N> {
     let set = std::env::var(name).ok()?;
     let number = set.parse().ok();
     assert!(number.is_some(), "{name} is no number: {set}");

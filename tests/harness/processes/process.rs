@@ -48,6 +48,11 @@ impl Process {
         url.trim_end_matches("/fhir").to_owned()
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to end as an operator would. Returns the exit code.
     pub(crate) fn terminate(mut self) -> Option<i32> {
         let asked = Command::new("kill")
