@@ -333,10 +333,10 @@ fn what_was_moved_aside_is_erased_too() {
     };
     let table_folder = it.lake.folder().data().join("live/Patient");
     let leave = |name: &str, content: &[u8]| std::fs::write(table_folder.join(name), content).unwrap();
-    leave("0a.parquet", &lost(&[marked(5), marked(7)]));
-    leave("0b.parquet", &lost(&[marked(8)]));
+    leave("000000000000000a.parquet", &lost(&[marked(5), marked(7)]));
+    leave("000000000000000b.parquet", &lost(&[marked(8)]));
     let half = lost(&[marked(9)]);
-    leave("0c.parquet", &half[..half.len() / 2]);
+    leave("000000000000000c.parquet", &half[..half.len() / 2]);
     drop(it.lake.writer().unwrap());
     let aside = it.lake.folder().data().join(".orphans");
     assert_eq!(files_below(&aside).len(), 3);
@@ -350,7 +350,7 @@ fn what_was_moved_aside_is_erased_too() {
         assert!(left.is_empty(), "{left:?}");
     } else {
         assert!(
-            left.len() == 1 && left[0].ends_with("live/Patient/0b.parquet"),
+            left.len() == 1 && left[0].ends_with("live/Patient/000000000000000b.parquet"),
             "{left:?}"
         );
     }

@@ -200,10 +200,10 @@ fn an_erasure_is_not_over_while_an_old_file_is_there() {
     it.commit(&[marked(2)]);
     it.commit(&[marked(3)]);
     // A path that must be removed but cannot be.
-    let stuck = table(&it.lake.snapshot()).files[0].path.with_file_name("stuck");
+    let stuck = table(&it.lake.snapshot()).files[0].path.with_file_name("stuck.parquet");
     std::fs::create_dir(&stuck).unwrap();
     let catalog = rusqlite::Connection::open(it.dir.path().join("catalog.sqlite")).unwrap();
-    let schedule = "INSERT INTO ducklake_files_scheduled_for_deletion VALUES (99, 'live/Patient/stuck', 1, '2024-01-01 00:00:00+00')";
+    let schedule = "INSERT INTO ducklake_files_scheduled_for_deletion VALUES (99, 'live/Patient/stuck.parquet', 1, '2024-01-01 00:00:00+00')";
     catalog.execute(schedule, []).unwrap();
     drop(catalog);
     let mut writer = it.lake.writer().unwrap();
