@@ -8,8 +8,8 @@ use url::Url;
 
 use super::color::{Color, Palette, READABLE};
 use crate::consent::{self, Logo};
-use crate::private;
 use crate::fhir::hidden::is_hidden;
+use crate::private;
 
 const FILE: &str = "branding.toml";
 /// The maximum number of bytes that are read of a logo. A logo of this size is refused as too large.
