@@ -167,7 +167,7 @@ fn find_ledger(
 /// Returns `None` if there is none.
 fn end_killed(data: &Path, id: &str) -> Result<Option<Restored>, BackupError> {
     let building = data.join(RESTORING);
-    let Ok(text) = std::fs::read(building.join(RESULT)) else {
+    let Ok(text) = private::read(&building.join(RESULT)) else {
         return Ok(None);
     };
     let restored = serde_json::from_slice::<Restored>(&text).ok();
@@ -182,7 +182,8 @@ fn end_killed(data: &Path, id: &str) -> Result<Option<Restored>, BackupError> {
 fn write_result(building: &Path, restored: &Restored) -> Result<(), BackupError> {
     let path = building.join(RESULT);
     let write = || -> std::io::Result<()> {
-        let mut file = private::options().write(true).create(true).truncate(true).open(&path)?;
+        let mut file = private::options().write(true).create(true).open(&path)?;
+        file.set_len(0)?;
         file.write_all(&serde_json::to_vec(restored)?)?;
         file.sync_all()
     };
