@@ -28,6 +28,8 @@ const LOCK: &str = "lock";
 const RESULT: &str = "restored.json";
 /// The copy of the ledger in the subfolder, until the restored lake gets it.
 const LEDGER: &str = "ledger";
+/// The name of an empty file in the subfolder. Without it, the subfolder is somebody else's.
+const MARK: &str = "tabularium-restore";
 
 /// The options of a restore.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +85,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let building = data.join(RESTORING);
     clear(data)?;
     private::folder(&building).map_err(BackupError::io("make", &building))?;
+    mark(&building)?;
     sync_folder(data)?;
     // The new folder gets a copy of the ledger beside it, because later restores of this folder's backups need it. If
     // there is a ledger already, add what it lacks. If it is another lake's ledger, the restore fails here, before it
@@ -97,7 +100,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
         ledger.carry_to(&copy)?;
         Ledger::read(&copy)
     });
-    let ledger = carried.inspect_err(|_| drop(std::fs::remove_dir_all(&building)))?;
+    let ledger = carried.inspect_err(|_| drop(remove_building(&building, MARK)))?;
     let built = build(
         (&place, &manifest),
         &building,
@@ -121,7 +124,7 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
             if let Err(error) = discard_keys(&building) {
                 tracing::warn!(%error, "keys of an unfinished restore stay");
             }
-            let _ = std::fs::remove_dir_all(&building);
+            let _ = remove_building(&building, MARK);
             return Err(error);
         }
     };
@@ -174,7 +177,7 @@ fn end_killed(data: &Path, id: &str) -> Result<Option<Restored>, BackupError> {
     let Some(restored) = restored.filter(|restored| restored.id == id && data.join(CATALOG).exists()) else {
         return Ok(None);
     };
-    remove_building(&building)?;
+    remove_building(&building, RESULT)?;
     Ok(Some(restored))
 }
 
@@ -191,8 +194,31 @@ fn write_result(building: &Path, restored: &Restored) -> Result<(), BackupError>
     sync_folder(building)
 }
 
+/// Marks the subfolder as one that a restore has made.
+fn mark(building: &Path) -> Result<(), BackupError> {
+    let path = building.join(MARK);
+    let made = private::options().write(true).create(true).open(&path);
+    made.map_err(BackupError::io("write", &path))?;
+    sync_folder(building)
+}
+
+/// Whether a restore has made the subfolder `restoring` of `data`, which has entries with these names. A restore that
+/// was killed before it made the mark, or after it removed the mark, leaves the subfolder empty and alone.
+fn is_ours(data: &Path, names: &[OsString]) -> bool {
+    let building = data.join(RESTORING);
+    if !building.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        return false;
+    }
+    let is_marked = building
+        .join(MARK)
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_file());
+    let is_empty = || std::fs::read_dir(&building).is_ok_and(|mut entries| entries.next().is_none());
+    is_marked || names.len() == 1 && is_empty()
+}
+
 /// Returns the names of the files and folders in `data`, except the lock. If there are any, they must be the remains of
-/// a killed restore: the folder `restoring` is among them, and no catalog. Otherwise returns an error.
+/// a killed restore: its folder `restoring` is among them, and no catalog. Otherwise returns an error.
 fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let entries = match std::fs::read_dir(data) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -201,7 +227,7 @@ fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
     let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
     let mut names: Vec<_> = names.collect::<Result<_, _>>().map_err(BackupError::io("read", data))?;
     names.retain(|name| name != LOCK);
-    let was_restoring = names.iter().any(|name| name == RESTORING) && !names.iter().any(|name| name == CATALOG);
+    let was_restoring = is_ours(data, &names) && !names.iter().any(|name| name == CATALOG);
     if !names.is_empty() && !was_restoring {
         return Err(BackupError::Folder {
             path: data.to_owned(),
@@ -224,7 +250,11 @@ fn clear(data: &Path) -> Result<(), BackupError> {
     // Remove the folder `restoring` last, because the next restore recognizes the remains by it.
     names.sort_by_key(|name| name == RESTORING);
     for name in names {
-        let path = data.join(name);
+        let path = data.join(&name);
+        if name == RESTORING {
+            remove_building(&path, MARK)?;
+            continue;
+        }
         let removed = if path.is_dir() {
             std::fs::remove_dir_all(&path)
         } else {
@@ -331,7 +361,7 @@ fn show(building: &Path, data: &Path) -> Result<(), BackupError> {
     let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
     for entry in entries {
         let name = entry.map_err(BackupError::io("read", building))?.file_name();
-        let stays = [LOCK, LEDGER, RESULT].iter().any(|known| name == *known);
+        let stays = [LOCK, LEDGER, MARK, RESULT].iter().any(|known| name == *known);
         if stays || name.to_string_lossy().starts_with(CATALOG) {
             continue;
         }
@@ -342,15 +372,15 @@ fn show(building: &Path, data: &Path) -> Result<(), BackupError> {
     let to = data.join(CATALOG);
     std::fs::rename(building.join(CATALOG), &to).map_err(BackupError::io("write", &to))?;
     sync_folder(data)?;
-    remove_building(building)
+    remove_building(building, RESULT)
 }
 
-/// Removes the subfolder after all parts were moved. The result goes last: until then, the next restore finds it.
-fn remove_building(building: &Path) -> Result<(), BackupError> {
+/// Removes the subfolder. The file `last` goes last, because the next restore recognizes the subfolder by it.
+fn remove_building(building: &Path, last: &str) -> Result<(), BackupError> {
     let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
     for entry in entries {
         let path = entry.map_err(BackupError::io("read", building))?.path();
-        if path.file_name().is_some_and(|name| name == RESULT) {
+        if path.file_name().is_some_and(|name| name == last) {
             continue;
         }
         let removed = if path.is_dir() {

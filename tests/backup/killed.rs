@@ -252,6 +252,7 @@ fn a_restore_killed_between_its_moves_can_be_repeated_and_its_folder_is_not_take
             std::fs::create_dir_all(&building).unwrap();
             std::fs::write(to.join("lock"), "").unwrap();
             std::fs::write(building.join("restored.json"), "{}").unwrap();
+            std::fs::write(building.join("tabularium-restore"), "").unwrap();
             for (at, name) in names.iter().enumerate() {
                 let place = if at < moved { &to } else { &building };
                 copy(&whole.join(name), &place.join(name));

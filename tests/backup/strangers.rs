@@ -222,3 +222,32 @@ fn an_output_is_not_written_through_a_link_with_its_temporary_name() {
     assert!(out.is_file());
     assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "theirs");
 }
+
+/// Any folder with a subfolder `restoring` and without a catalog used to count as the remains of a killed restore.
+#[test]
+fn a_restore_does_not_empty_a_folder_of_others() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    let to = scene.path("theirs");
+    for names in [
+        &["restoring/chairs.txt", "letter.txt"][..],
+        &["restoring/chairs.txt"],
+        &["restoring/restored.json", "data/file"],
+    ] {
+        for name in names {
+            write(&to.join(name), "theirs");
+        }
+        let before = files_below(&to);
+        let refused = scene.run_restore(&to, &[]);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains("is not empty"), "{}", said(&refused));
+        assert_eq!(files_below(&to), before);
+        std::fs::remove_dir_all(&to).unwrap();
+    }
+    // The mark behind a link is none.
+    write(&scene.path("elsewhere/tabularium-restore"), "");
+    std::fs::create_dir(&to).unwrap();
+    symlink(scene.path("elsewhere"), to.join("restoring")).unwrap();
+    assert_eq!(scene.run_restore(&to, &[]).status.code(), Some(2));
+    assert!(scene.path("elsewhere/tabularium-restore").exists());
+}
