@@ -18,11 +18,11 @@ pub(in crate::lake) const PATIENCE: Duration = Duration::from_secs(20);
 /// restored there, and with [`LakeError::Mismatch`] if there are data files without a catalog.
 pub(in crate::lake) fn open_reader(folder: &Folder) -> Result<Connection, LakeError> {
     let path = folder.catalog();
+    if folder.path().is_file() {
+        return Err(LakeError::NoFolder(folder.path().to_owned()));
+    }
     private::refuse_foreign(&path).map_err(LakeError::io("open", &path))?;
     if !folder.has_catalog() {
-        if folder.path().is_file() {
-            return Err(LakeError::NoFolder(folder.path().to_owned()));
-        }
         refuse_without_catalog(folder)?;
         return Err(LakeError::Missing(folder.path().to_owned()));
     }
