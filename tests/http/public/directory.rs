@@ -11,7 +11,7 @@ const HOSTILE: [&str; 4] = [
     "'; DROP TABLE applicant; --",
     "\" OR 1=1 --",
     "<script>alert(1)</script>",
-    "{{ 7*7 }} ${7*7} %s \u{202e}",
+    "{{ 7*7 }} ${7*7} %s",
 ];
 
 fn organization(server: &Server, id: &str, name: &str) {
@@ -121,6 +121,9 @@ fn hostile_names_in_the_directory_are_shown_as_they_are() {
             .save(&endpoint(text, &base, &[text.to_owned()]), Actor::Operator)
             .unwrap();
     }
+    // A name that turns the text after it is not accepted.
+    let turned = endpoint("evil \u{202e}", "https://turned.example/fhir", &[]);
+    assert!(server.store.endpoints().save(&turned, Actor::Operator).is_err());
     let listed = server.send("GET", "/endpoints", &[], "");
     assert_eq!(listed.header("x-content-type-options"), "nosniff");
     let names: Vec<String> = listed
@@ -198,11 +201,17 @@ fn links_of_an_application_need_no_scheme() {
 fn hostile_applications_are_kept_as_they_are() {
     let server = Server::start(&[]);
     for text in HOSTILE {
-        let mut body = applicant();
-        for name in ["name", "why", "location", "phone", "github", "linkedin", "twitter"] {
-            body[name] = json!(text);
-        }
-        assert_eq!(apply(&server, &body).status, 202, "{text}");
+        let filled = |text: &str| {
+            let mut body = applicant();
+            for name in ["name", "why", "location", "phone", "github", "linkedin", "twitter"] {
+                body[name] = json!(text);
+            }
+            body
+        };
+        // Characters that nobody sees are lost.
+        let sent = filled(&format!("{text}\u{202e}"));
+        assert_eq!(apply(&server, &sent).status, 202, "{text}");
+        let body = filled(text);
         let kept = server.store.applicants().newest(100).unwrap();
         assert!(
             kept.iter()
