@@ -267,6 +267,7 @@ fn a_resource_of_a_file_without_checksums_is_compared_with_its_digest() {
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::copy(from, to).unwrap();
     }
+    super::old_lake::raise(folder.path());
     let scope = application("local");
     let read = || {
         let lake = Lake::open(folder.path()).unwrap();

@@ -76,7 +76,7 @@ fn check_answers(lake: &Path) {
 }
 
 /// Gives the catalog of a copy the present version, which differs in the record of a ledger only.
-fn raise(lake: &Path) {
+pub(super) fn raise(lake: &Path) {
     let catalog = rusqlite::Connection::open(lake.join("catalog.sqlite")).unwrap();
     let sql = "UPDATE ducklake_metadata SET value = ? WHERE key = 'tabularium_layout_version'";
     catalog.execute(sql, [CATALOG_VERSION.to_string()]).unwrap();
