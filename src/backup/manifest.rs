@@ -110,7 +110,7 @@ impl Manifest {
             let is_below = path.components().all(|part| matches!(part, Component::Normal(_)));
             is_below && path.components().next().is_some() && is_sha256(&file.sha256)
         };
-        if !path.file_stem().is_some_and(|name| name == manifest.id.as_str()) {
+        if path.file_stem().is_none_or(|name| name != manifest.id.as_str()) {
             return Err(damaged("has the name of another snapshot"));
         }
         if manifest.files.iter().all(plain) {

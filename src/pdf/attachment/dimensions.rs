@@ -126,9 +126,9 @@ mod tests {
         let canvas = chunk(b"VP8X", &[0, 0, 0, 0, 99, 0, 0, 49, 0, 0]);
         let lossy = chunk(b"VP8 ", &[0x10, 0, 0, 0x9d, 1, 0x2a, 0xff, 0xff, 0x10, 0x40]);
         let lossless = chunk(b"VP8L", &[0x2f, 9, 0xc0, 4, 0, 0]);
-        assert_eq!(webp(&[canvas.clone()]), Ok(100 * 50));
-        assert_eq!(webp(&[lossy.clone()]), Ok(0x3fff * 16));
-        assert_eq!(webp(&[lossless.clone()]), Ok(10 * 20));
+        assert_eq!(webp(std::slice::from_ref(&canvas)), Ok(100 * 50));
+        assert_eq!(webp(std::slice::from_ref(&lossy)), Ok(0x3fff * 16));
+        assert_eq!(webp(std::slice::from_ref(&lossless)), Ok(10 * 20));
         assert_eq!(
             webp(&[canvas.clone(), chunk(b"EXIF", b"odd"), lossy.clone()]),
             Ok(0x3fff * 16)

@@ -62,10 +62,7 @@ fn liar() {
     before = chance.random_range(0..before);
     let (mut answers, mut out) = (near, starter);
     let mut bytes = vec![0; 4_096];
-    loop {
-        let Ok(count @ 1..) = answers.read(&mut bytes) else {
-            break;
-        };
+    while let Ok(count @ 1..) = answers.read(&mut bytes) {
         if count <= before {
             before -= count;
             if out.write_all(&bytes[..count]).is_err() {

@@ -30,7 +30,7 @@ impl Damage {
     }
 
     pub(super) fn number(&mut self) -> &'static str {
-        *self.pick(&NUMBERS)
+        self.pick::<&str>(&NUMBERS)
     }
 
     pub(super) fn noise(&mut self, length: usize) -> Vec<u8> {

@@ -111,7 +111,7 @@ impl Lines {
     }
 
     /// Returns the lines of a new ledger: the head only.
-    pub(super) fn new(ledger: String, salt: &[u8]) -> std::io::Result<Vec<u8>> {
+    pub(super) fn begin(ledger: String, salt: &[u8]) -> std::io::Result<Vec<u8>> {
         let salt = hexadecimal(salt);
         let layout = LAYOUT;
         let head = Head { layout, ledger, salt };

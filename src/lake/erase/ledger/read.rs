@@ -173,7 +173,7 @@ pub(super) fn create(path: &Path) -> Result<(), LakeError> {
     let mut salt = [0u8; 32];
     let no_random = |_| LakeError::io("make", path)(std::io::Error::other("the system gave no random numbers"));
     aws_lc_rs::rand::fill(&mut salt).map_err(no_random)?;
-    let head = Lines::new(uuid::Uuid::new_v4().to_string(), &salt).map_err(LakeError::io("write", path))?;
+    let head = Lines::begin(uuid::Uuid::new_v4().to_string(), &salt).map_err(LakeError::io("write", path))?;
     publish(path, &head)
 }
 
