@@ -554,7 +554,8 @@ mod tests {
         assert_eq!(refusal(&[("svc_external_id", &"x".repeat(1_025))]).0, "invalid_request");
         assert_eq!(refusal(&[("svc_external_id", "a\nb")]).0, "invalid_request");
         assert_eq!(refusal(&[("state", &"x".repeat(4_097))]).0, "invalid_request");
-        let odd = "'; DROP TABLE consent; --<script>\u{202e}é";
+        assert_eq!(refusal(&[("svc_external_id", "a\u{202e}b")]).0, "invalid_request");
+        let odd = "'; DROP TABLE consent; --<script>é";
         assert_eq!(
             with(&[("svc_external_id", odd)]).unwrap().external_id.as_deref(),
             Some(odd)
