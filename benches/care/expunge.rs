@@ -18,6 +18,7 @@ use tabularium::http::{Limits, Options, Pages, Service, serve};
 use tabularium::ingest::Normalization;
 use tabularium::lake::{Lake, Mode};
 use tabularium::normalize::{Day, Knowledge};
+use tabularium::patient::pdf::Reader;
 use tabularium::search::Engine;
 use tabularium::sync::carry_out_erasures;
 use tabularium::sync::client::{Client, Guard, HttpLimits};
@@ -131,6 +132,7 @@ impl Served {
             console: false,
             sources: Client::new(Guard::Public, HttpLimits::default()).unwrap(),
             pages: Pages::default(),
+            reader: Reader::default(),
         })
         .unwrap();
         runtime.spawn(serve(listener, service, std::future::pending()));

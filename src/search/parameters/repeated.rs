@@ -98,7 +98,7 @@ fn few_once(all: Vec<&RawParameter>) -> Vec<&RawParameter> {
     (0..all.len()).filter(|at| is_kept(*at)).map(|at| all[at]).collect()
 }
 
-/// Returns the parameters that a search evaluates, as [`each_once`] does.
+/// Returns the parameters that a search evaluates, each once.
 pub fn distinct(parameters: &[RawParameter], handling: Handling) -> Result<Vec<RawParameter>, SearchError> {
     Ok(each_once(parameters, handling)?.into_iter().cloned().collect())
 }
