@@ -67,7 +67,7 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         required: 0,
         reads: Need::Value,
         shape: strings,
-        run: |call| pieces(call, |text, _| text.chars().map(String::from).collect()),
+        run: |call| pieces(call, |text, _| Box::new(text.chars().map(String::from))),
     },
     Function {
         name: "split",
@@ -78,9 +78,9 @@ pub(in crate::fhirpath::functions) const FUNCTIONS: &[Function] = &[
         run: |call| {
             let separators = call.value(0)?;
             pieces(call, |text, row| match call.text(&separators, row) {
-                Some("") => text.chars().map(String::from).collect(),
-                Some(separator) => text.split(separator).map(String::from).collect(),
-                None => Vec::new(),
+                Some("") => Box::new(text.chars().map(String::from)),
+                Some(separator) => Box::new(text.split(separator).map(String::from)),
+                None => Box::new(std::iter::empty()),
             })
         },
     },
@@ -158,13 +158,19 @@ fn change(call: &Invocation<'_>, of: impl Fn(&str) -> String) -> Result<Output, 
 }
 
 /// Yields several strings for each row. `of` computes them from the single string of a row and the row's number.
-fn pieces(call: &Invocation<'_>, of: impl Fn(&str, usize) -> Vec<String>) -> Result<Output, FhirPathError> {
+fn pieces<'p>(
+    call: &'p Invocation<'_>,
+    of: impl Fn(&'p str, usize) -> Box<dyn Iterator<Item = String> + 'p>,
+) -> Result<Output, FhirPathError> {
+    /// How many strings are made before their work is counted.
+    const STEP: usize = 1_024;
     let mut builder = Builder::new(call.input.rows());
     for row in 0..call.input.rows() {
         if let Some(text) = call.text(&call.input, row) {
-            let pieces = of(text, row);
-            call.frame.spend(8 * pieces.len())?;
-            for piece in pieces {
+            for (at, piece) in of(text, row).enumerate() {
+                if at % STEP == 0 {
+                    call.frame.spend(8 * STEP)?;
+                }
                 builder.push(Computed::String(piece));
             }
         }
