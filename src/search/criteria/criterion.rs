@@ -286,7 +286,7 @@ impl Criterion {
     pub(in crate::search) fn cost(&self) -> u64 {
         match &self.condition {
             Condition::Values { test, .. } => match test {
-                Test::AnyOf { matchers, .. } => 2 + matchers.len() as u64 / 4,
+                Test::AnyOf { matchers, .. } => 2 + matchers.iter().map(Matcher::cost).sum::<u64>() / 4,
                 Test::Missing(_) | Test::Differs(_) => 2,
             },
             Condition::Tuples { test, .. } => match test {

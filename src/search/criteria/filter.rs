@@ -34,6 +34,32 @@ pub(in crate::search) fn cost(criteria: &[Criterion], rows: usize) -> u64 {
     of_row.saturating_mul(rows as u64)
 }
 
+/// Returns the work of testing these rows: that of [`cost`], and that of the texts in which criteria look for words.
+pub(in crate::search) fn cost_of(criteria: &[Criterion], batch: &RecordBatch) -> u64 {
+    let of_texts = criteria.iter().map(|criterion| cost_of_texts(criterion, batch));
+    cost(criteria, batch.num_rows()).saturating_add(of_texts.sum())
+}
+
+/// Returns the work of reading the texts in which a criterion looks for words.
+pub(in crate::search) fn cost_of_texts(criterion: &Criterion, batch: &RecordBatch) -> u64 {
+    /// How many bytes of a text are parsed and split with the work of one unit.
+    const BYTES_OF_A_UNIT: u64 = 8;
+    let all = |parts: &[Criterion]| parts.iter().map(|part| cost_of_texts(part, batch)).sum();
+    match &criterion.condition {
+        Condition::Words { within, .. } => {
+            let of_row = |row| match within {
+                Within::Narrative => narrative(batch, row),
+                Within::Resource => text(batch.column_by_name("resource").map(AsRef::as_ref), row),
+            };
+            let bytes = (0..batch.num_rows()).filter_map(of_row).map(str::len).sum::<usize>();
+            bytes as u64 / BYTES_OF_A_UNIT
+        }
+        Condition::All(parts) | Condition::Any(parts) => all(parts),
+        Condition::Not(part) => cost_of_texts(part, batch),
+        _ => 0,
+    }
+}
+
 /// Decides for each row whether all criteria hold.
 pub(in crate::search) fn matches(criteria: &[Criterion], batch: &RecordBatch) -> Result<BooleanArray, SearchError> {
     all(criteria, batch, true)

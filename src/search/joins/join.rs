@@ -9,6 +9,7 @@
 //! Other tables are read through the same scope and snapshot. So a chain finds nothing that its caller could not read,
 //! and all pages of a search see the same data.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -17,7 +18,7 @@ use super::super::SearchError;
 use super::super::criteria::criterion::{Condition, Criterion, Join, Test};
 use super::super::criteria::matcher::Matcher;
 use super::super::engine::Engine;
-use super::super::parameters::parameter::Compiled;
+use super::super::parameters::parameter::{Compiled, InnerReferences};
 use super::super::run::contained;
 use super::super::run::explain::trace::Trace;
 use super::join_side::{ThisSide, criterion, reach, refers_to};
@@ -169,9 +170,29 @@ impl Engine {
     ) -> Result<Condition, SearchError> {
         match join {
             Join::Chain { compiled, targets } => {
+                let inside = if asked.of_items {
+                    None
+                } else {
+                    self.looks_inside(table, compiled)?
+                };
                 let mut matchers = Vec::with_capacity(targets.len());
+                let mut contained = Vec::new();
                 for (type_id, criterion) in targets {
-                    let (this_side, target) = (asked.this_side, (*type_id, criterion));
+                    let mut criterion = Cow::Borrowed(criterion);
+                    if inside
+                        .as_ref()
+                        .is_some_and(|(_, only)| only.is_none_or(|only| only == *type_id))
+                    {
+                        // The condition is tested on rows and on contained resources. Answer what is nested in it once
+                        // for both: otherwise each step of a chain would double the work.
+                        let mut settled = [criterion.clone().into_owned()];
+                        let joins = self.settle(&table.other(*type_id), &mut settled, asked.trace).await?;
+                        ran.extend(joins.into_iter().flat_map(|on| on.ids));
+                        let [settled] = settled;
+                        contained.push((*type_id, contained::settled(&criterion, &settled)));
+                        criterion = Cow::Owned(settled);
+                    }
+                    let (this_side, target) = (asked.this_side, (*type_id, criterion.as_ref()));
                     let mut other = self.chained(table, this_side, compiled, target, asked.trace).await?;
                     let plan = self.meeting(&mut other).await?;
                     matchers.push(refers_to(*type_id, self.ids(&plan).await?));
@@ -181,11 +202,11 @@ impl Engine {
                         matchers.push(Matcher::Canonicals(Arc::new(borne)));
                     }
                 }
-                let inside = if asked.of_items {
-                    None
-                } else {
-                    self.inside(table, compiled, targets, ran, asked.trace).await?
-                };
+                let inside = inside.filter(|_| !contained.is_empty());
+                let inside = inside.map(|(references, _)| Condition::Inside {
+                    references,
+                    targets: contained,
+                });
                 Ok(either(values(compiled, matchers), inside))
             }
             Join::Has {
@@ -273,34 +294,17 @@ impl Engine {
         Ok(other)
     }
 
-    /// Returns the condition of a chain on resources that the row contains (R4 search, 3.1.1.5.5). Returns `None` if no
-    /// row of the table can contain a target.
-    async fn inside(
+    /// Returns how a chain looks into the resources that a row contains (R4 search, 3.1.1.5.5): the references to them,
+    /// and their type if only one is possible. Returns `None` if no row of the table can contain a target.
+    fn looks_inside(
         &self,
         table: &ScopedTable,
         compiled: &Arc<Compiled>,
-        targets: &[(TypeId, Criterion)],
-        ran: &mut Ran,
-        trace: &Trace,
-    ) -> Result<Option<Condition>, SearchError> {
+    ) -> Result<Option<InnerReferences>, SearchError> {
         if compiled.type_id != table.type_id() || !contained::may_contain(table) {
             return Ok(None);
         }
-        let Some((references, only)) = self.programs().inner_references(compiled)? else {
-            return Ok(None);
-        };
-        let mut inside = Vec::with_capacity(targets.len());
-        for (type_id, criterion) in targets
-            .iter()
-            .filter(|(type_id, _)| only.is_none_or(|only| only == *type_id))
-        {
-            let mut criteria = contained::criteria(std::slice::from_ref(criterion));
-            let joins = self.settle(&table.other(*type_id), &mut criteria, trace).await?;
-            ran.extend(joins.into_iter().flat_map(|on| on.ids));
-            inside.extend(criteria.into_iter().map(|criterion| (*type_id, criterion)));
-        }
-        let targets = inside;
-        Ok((!targets.is_empty()).then_some(Condition::Inside { references, targets }))
+        self.programs().inner_references(compiled)
     }
 
     /// Returns the ids in `start`, and the ids of all resources below them in the hierarchy or, without `below`, above

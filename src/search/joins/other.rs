@@ -30,6 +30,9 @@ use crate::plan::{IdsExec, Lookup, LookupExec, On, Pause, Take};
 /// The maximum number of resources to which a condition on other resources may lead.
 const MAX_JOINED: usize = 5_000_000;
 
+/// The work of making and running a plan that reads nothing, in the unit of a budget.
+const WORK_OF_A_PLAN: u64 = 2_000;
+
 /// The search of another table. A condition on other resources needs the ids that it finds.
 pub(in crate::search) struct Other {
     pub(in crate::search) table: ScopedTable,
@@ -106,6 +109,8 @@ impl Engine {
             joins,
             trace,
         } = other;
+        // A plan takes time even if it reads nothing.
+        table.spend(WORK_OF_A_PLAN)?;
         joins.extend(self.join(table, criteria, trace).await?);
         let query = Query {
             joins: joins.clone(),

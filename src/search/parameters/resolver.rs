@@ -18,8 +18,10 @@ const MAX_JOINS: usize = 500;
 /// The maximum number of resources in a chain or `_has`. Each of them is a search inside another search.
 const MAX_DEPTH: usize = 16;
 
-/// The work of resolving one parameter, in addition to one unit for each byte of its text.
+/// The work of resolving one parameter, in addition to that of its text.
 const PER_PARAMETER: u64 = 64;
+/// The work of resolving one byte of a parameter's text.
+const PER_BYTE: u64 = 8;
 
 /// The context in which values are parsed.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +100,7 @@ impl<'a> Resolver<'a> {
     pub(in crate::search) fn spend(&self, raw: &RawParameter) -> Result<(), SearchError> {
         let bytes = raw.name.len() + raw.modifier.as_ref().map_or(0, String::len) + raw.value.len();
         match self.budget {
-            Some(budget) => Ok(budget.spend(PER_PARAMETER + bytes as u64)?),
+            Some(budget) => Ok(budget.spend(PER_PARAMETER + PER_BYTE * bytes as u64)?),
             None => Ok(()),
         }
     }

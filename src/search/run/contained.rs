@@ -73,6 +73,30 @@ fn of_inner(condition: &Condition) -> Condition {
     }
 }
 
+/// Returns an answered criterion, adapted to contained resources like [`criteria`]. `asked` is the criterion before its
+/// conditions on other resources were answered.
+pub(in crate::search) fn settled(asked: &Criterion, answered: &Criterion) -> Criterion {
+    let all = |asked: &[Criterion], answered: &[Criterion]| -> Vec<Criterion> {
+        let pairs = asked.iter().zip(answered);
+        pairs.map(|(asked, answered)| settled(asked, answered)).collect()
+    };
+    let condition = match (&asked.condition, &answered.condition) {
+        (Condition::All(asked), Condition::All(answered)) => Condition::All(all(asked, answered)),
+        (Condition::Any(asked), Condition::Any(answered)) => Condition::Any(all(asked, answered)),
+        (Condition::Not(asked), Condition::Not(answered)) => Condition::Not(Box::new(settled(asked, answered))),
+        (asked @ Condition::Join(_), answered) => match of_inner(asked) {
+            Condition::Join(_) => answered.clone(),
+            never => never,
+        },
+        (_, answered) => answered.clone(),
+    };
+    Criterion {
+        condition,
+        label: answered.label.clone(),
+        origin: None,
+    }
+}
+
 impl Engine {
     /// Returns the contained resources that meet a query's criteria, in the order of the sort keys. Without `_sort`,
     /// they are in the order of the tables and their rows. If the answer shows containers, only the first resource of
@@ -91,6 +115,7 @@ impl Engine {
                 continue;
             }
             let mut finder = Finder {
+                outer: &outer,
                 query,
                 criteria: &criteria,
                 order,
@@ -215,6 +240,8 @@ fn objects(root: Value<'_>) -> impl Iterator<Item = Value<'_>> {
 
 /// Finds the matches among the contained resources of one table.
 struct Finder<'f> {
+    /// The table of the containers.
+    outer: &'f ScopedTable,
     query: &'f Query,
     criteria: &'f [Criterion],
     order: &'f Order,
@@ -279,6 +306,7 @@ impl Finder<'_> {
             return Ok(());
         }
         let columns = self.shredder.finish()?;
+        self.outer.spend(filter::cost_of(self.criteria, &columns))?;
         let pending = std::mem::take(&mut self.pending);
         let holds = filter::matches(self.criteria, &columns)?;
         let mut places = if self.query.sort.is_empty() {

@@ -20,6 +20,9 @@ use crate::plan::Pause;
 /// The work after which a search over one person may pause: a fraction of a millisecond.
 const WORK_OF_A_TURN: u64 = 10_000;
 
+/// The least number of rows that are tested in a turn, if their work is not in long texts.
+const ROWS_OF_A_TURN: u64 = 64;
+
 /// A person's rows, and for each row whether it meets the criteria of a query.
 pub(in crate::search) struct Tested {
     pub(in crate::search) rows: RecordBatch,
@@ -35,7 +38,7 @@ impl Tested {
         leaves: &LeafSet,
     ) -> Result<Tested, SearchError> {
         let rows = table.person_batch(person, leaves)?.batch;
-        table.spend(filter::cost(&query.criteria, rows.num_rows()))?;
+        table.spend(filter::cost_of(&query.criteria, &rows))?;
         let matches = filter::matches(&query.criteria, &rows)?;
         Ok(Tested { rows, matches })
     }
@@ -50,13 +53,16 @@ impl Tested {
     ) -> Result<Tested, SearchError> {
         let rows = table.person_batch(person, leaves)?.batch;
         let all = rows.num_rows();
-        let cost = filter::cost(&query.criteria, all);
+        let cost = filter::cost_of(&query.criteria, &rows);
         table.spend(cost)?;
         if cost <= WORK_OF_A_TURN {
             let matches = filter::matches(&query.criteria, &rows)?;
             return Ok(Tested { rows, matches });
         }
-        let step = (all as u64 * WORK_OF_A_TURN / cost).max(1) as usize;
+        let of_texts = cost - filter::cost(&query.criteria, all);
+        // Each portion reads the columns anew, so a portion of few rows takes longer than its rows. Texts are read once.
+        let least = if of_texts > cost / 2 { 1 } else { ROWS_OF_A_TURN };
+        let step = (all as u64 * WORK_OF_A_TURN / cost).max(least) as usize;
         let mut matches = BooleanBufferBuilder::new(all);
         let mut pause = Pause::default();
         for from in (0..all).step_by(step) {

@@ -11,6 +11,9 @@ use super::token::Pairs;
 use crate::fhirpath::Typed;
 use crate::terminology::{CodeSystem, ValueSet};
 
+/// The work of asking one hierarchy or value set, in the unit of `Matcher::cost`.
+pub(super) const OF_CODES: u64 = 16;
+
 /// The codes that a search wants.
 #[derive(Clone, Debug)]
 pub(in crate::search) struct CodesValue {

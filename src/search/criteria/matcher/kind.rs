@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::codes::CodesValue;
+use super::codes::{CodesValue, OF_CODES};
 use super::many::Many;
 use crate::columns::conditions::IdSet;
 use crate::fhir::TypeId;
@@ -98,6 +98,18 @@ impl Matcher {
             && system != bound
         {
             *self = Matcher::Nothing;
+        }
+    }
+
+    /// Returns the work of comparing one value, in quarters of the unit of a [`Budget`](crate::lake::scan::Budget).
+    pub(in crate::search) fn cost(&self) -> u64 {
+        /// A distance on the sphere takes several trigonometric functions.
+        const OF_PLACE: u64 = 16;
+        match self {
+            Matcher::Near(_) => OF_PLACE,
+            Matcher::Codes(_) => OF_CODES,
+            Matcher::OneOfMany(many) => many.cost(),
+            _ => 1,
         }
     }
 

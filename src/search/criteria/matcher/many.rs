@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::codes::OF_CODES;
 use super::items::mark_items;
 use super::kind::{Matcher, Targets};
 use super::{CodesValue, codes, date, number, quantity, reference, string, token, uri};
@@ -189,6 +190,15 @@ macro_rules! each {
 }
 
 impl Many {
+    /// Returns the work of comparing one value, as [`Matcher::cost`] does.
+    pub(super) fn cost(&self) -> u64 {
+        match self {
+            // Each hierarchy is asked.
+            Many::Codes(values) => values.len() as u64 * OF_CODES,
+            _ => 1,
+        }
+    }
+
     /// Creates the set for matchers of one kind. Returns `None` if the values cannot be searched together.
     fn of(kind: Kind, matchers: &[Matcher]) -> Option<Many> {
         Some(match kind {
