@@ -13,8 +13,9 @@ use tabularium::fhir::facts;
 use tabularium::lake::scan::Row;
 use tabularium::lake::{Mode, PatientScope, Scope};
 use tabularium::patient::Record;
+use tabularium::patient::pdf::apart::Bounds;
 use tabularium::patient::pdf::{
-    Attached, Documents, Export, FetchError, Part, Source, SourceKind, Stop, document, rendering,
+    Attached, Documents, Export, FetchError, Form, Part, Reader, Source, SourceKind, Stop, made, rendering,
 };
 use tabularium::patient::summary::{Sections, Subject, summary};
 use tabularium::search::Gathered;
@@ -138,9 +139,13 @@ fn drawn(record: &Record, documents: &dyn Documents) -> usize {
         record: Some(record),
         documents,
     }];
-    let mut file = Cursor::new(Vec::new());
-    let export = document(Export::new(DateTime::default(), "Tabularium"), &parts, &mut file).unwrap();
-    assert!(export.failed.is_empty());
+    let reader = Reader {
+        program: env!("CARGO_BIN_EXE_tabularium").into(),
+        bounds: Bounds::default(),
+    };
+    let export = Export::new(DateTime::default(), "Tabularium");
+    let (file, export) = made(&reader, export, &parts, Form::Document, || Cursor::new(Vec::new()));
+    assert!(export.unwrap().failed.is_empty());
     file.into_inner().len()
 }
 

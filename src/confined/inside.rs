@@ -9,12 +9,32 @@ use super::channel::Channel;
 /// The process's end of the connection.
 pub type Inside = Channel<File>;
 
-/// Confines this process and returns its connection to the starter. Call it before any other work. Threads that were
-/// started before are confined, too, and files that are open cannot be used any more.
-pub fn enter() -> io::Result<Inside> {
+/// Confines this process and returns its connection to the starter, and the bytes of address space that it has taken so
+/// far. Call it before any other work. Threads that were started before are confined, too, and files that are open
+/// cannot be used any more.
+pub fn enter() -> io::Result<(Inside, u64)> {
     let connection = io::stdin().as_fd().try_clone_to_owned()?;
+    // The starter may be unable to read this number: the process cannot be looked into once it is confined.
+    let size = size()?;
     confine(connection.as_fd())?;
-    Ok(Channel::new(File::from(connection)))
+    Ok((Channel::new(File::from(connection)), size))
+}
+
+#[cfg(target_os = "linux")]
+fn size() -> io::Result<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm")?;
+    let pages = pages
+        .split_ascii_whitespace()
+        .next()
+        .and_then(|pages| pages.parse::<u64>().ok());
+    let pages = pages.ok_or(io::ErrorKind::InvalidData)?;
+    Ok(pages * rustix::param::page_size() as u64)
+}
+
+/// The starter limits no memory here.
+#[cfg(not(target_os = "linux"))]
+fn size() -> io::Result<u64> {
+    Ok(0)
 }
 
 #[cfg(target_os = "linux")]

@@ -28,8 +28,6 @@ pub struct Process {
     began: Instant,
     /// The limit of processor time that was set last.
     processor_time: Duration,
-    /// The address space that the program took before it did anything, in bytes.
-    size: u64,
 }
 
 /// The signal of a process that has used up its processor time.
@@ -59,7 +57,6 @@ impl Process {
             channel: Channel::new(Watched::new(near, patience)?),
             began: Instant::now(),
             processor_time: Duration::MAX,
-            size: 0,
         })
     }
 
@@ -124,17 +121,9 @@ impl Process {
         self.limit(rlimit::Resource::CPU, seconds)
     }
 
-    /// Lets the process take so many bytes of address space beyond those of the program itself.
-    pub fn limit_memory(&mut self, more: u64) -> io::Result<()> {
-        if self.size == 0 {
-            let pages = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id()))?;
-            let pages = pages
-                .split_ascii_whitespace()
-                .next()
-                .and_then(|pages| pages.parse::<u64>().ok());
-            self.size = pages.unwrap_or_default() * rustix::param::page_size() as u64;
-        }
-        self.limit(rlimit::Resource::AS, self.size + more)
+    /// Lets the process take so many bytes of address space.
+    pub fn limit_memory(&mut self, bytes: u64) -> io::Result<()> {
+        self.limit(rlimit::Resource::AS, bytes)
     }
 
     fn limit(&self, resource: rlimit::Resource, limit: u64) -> io::Result<()> {
@@ -163,7 +152,7 @@ impl Process {
     }
 
     /// Does nothing here: the process limits itself.
-    pub fn limit_memory(&mut self, _more: u64) -> io::Result<()> {
+    pub fn limit_memory(&mut self, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
 }

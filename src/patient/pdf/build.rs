@@ -274,16 +274,6 @@ impl Export {
     }
 }
 
-/// Writes one PDF document with all sources, in their order. Reads attachments in this process: see [`super::made`].
-pub fn document<W: Write + Seek>(export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
-    draw(export, parts, Form::Document, &(), out)
-}
-
-/// Writes a ZIP archive with one PDF document for each source. Reads attachments in this process: see [`super::made`].
-pub fn archive<W: Write + Seek>(export: Export, parts: &[Part<'_>], out: &mut W) -> Result<Export, PdfError> {
-    draw(export, parts, Form::Archive, &(), out)
-}
-
 /// Writes the export in this form.
 pub(super) fn draw<W: Write + Seek>(
     mut export: Export,
@@ -431,11 +421,8 @@ mod tests {
                 };
                 let export = Export::new(DateTime::default(), "Test").until(stop);
                 let mut out = Cursor::new(Vec::new());
-                let done = if is_archive {
-                    archive(export, &[part], &mut out)
-                } else {
-                    document(export, &[part], &mut out)
-                };
+                let form = if is_archive { Form::Archive } else { Form::Document };
+                let done = draw(export, &[part], form, &(), &mut out);
                 assert_eq!(documents.got.get(), got);
                 if after == got {
                     assert!(matches!(done, Err(PdfError::Stopped)), "{done:?}")

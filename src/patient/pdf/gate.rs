@@ -14,10 +14,13 @@ pub(super) trait Gate {
     fn finished(&self);
 }
 
-/// All attachments are read.
+/// No attachment is read. So a process that is not confined never parses one.
 impl Gate for () {
     fn begin(&self, _: usize) -> Result<(), Unread> {
-        Ok(())
+        Err(Unread {
+            reason: "it is read by a process of its own only".to_owned(),
+            is_kept: true,
+        })
     }
 
     fn end(&self, _: usize) {}

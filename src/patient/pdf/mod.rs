@@ -23,7 +23,7 @@ mod typed;
 
 pub use apart::{Reader, made};
 pub use attached::{Attached, Documents, FetchError, addresses};
-pub use build::{Export, Form, Part, archive, document};
+pub use build::{Export, Form, Part};
 pub use gather::gather;
 pub use held::{Held, binary_id};
 pub use source::{Source, SourceKind, endpoint_of};

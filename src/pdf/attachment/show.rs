@@ -353,8 +353,14 @@ fn text_of(attachment: &Attachment) -> std::borrow::Cow<'_, str> {
 }
 
 fn type_and_address(attachment: &Attachment) -> String {
+    /// A longer address is not shown in full: it has the document itself, as `data:` URLs have.
+    const MAX_ADDRESS: usize = 2_000;
     let content_type = attachment.content_type.as_deref().unwrap_or("not given");
     match &attachment.url {
+        Some(url) if url.len() > MAX_ADDRESS => {
+            let (shown, all) = (&url[..url.floor_char_boundary(MAX_ADDRESS)], url.len());
+            format!("Content type: {content_type}. Address: {shown}… (the first part of {all} bytes)")
+        }
         Some(url) => format!("Content type: {content_type}. Address: {url}"),
         None => format!("Content type: {content_type}."),
     }

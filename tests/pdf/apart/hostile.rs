@@ -9,7 +9,7 @@ use flate2::write::ZlibEncoder;
 use serde_json::json;
 use tabularium::patient::pdf::Form;
 
-use super::{File, document, drawn, letter, reader, record};
+use super::{File, document, drawn, letter, of, reader, record};
 use crate::harness::server::Server;
 use crate::pdf::reading::{assert_in_order, text};
 
@@ -189,4 +189,26 @@ fn a_server_answers_and_lives_on_beside_hostile_attachments() {
     }
     let (status, _, _) = server.send_bytes("GET", "/fhir/Patient/ann", &[("authorization", &token)], &[]);
     assert_eq!(status, 200);
+}
+
+/// An address that has the document itself is longer than any message. The file could not be made at all.
+#[test]
+fn a_long_address_is_no_obstacle() {
+    let long = format!("data:application/pdf;base64,{}", "JVBE".repeat(5 << 18));
+    let attached = |id: &str, attachment: serde_json::Value| json!({"resourceType": "DocumentReference", "id": id, "content": [{"attachment": attachment}]});
+    let (title, content_type, bytes) = letter("Letter 1.");
+    let record = of(vec![
+        attached("d0", json!({"title": "Inside", "url": long})),
+        attached(
+            "d1",
+            json!({"title": title, "contentType": content_type, "data": STANDARD.encode(bytes)}),
+        ),
+    ]);
+    for form in [Form::Document, Form::Archive] {
+        let (file, export) = drawn(&reader(), &record, &(), form).unwrap();
+        assert_eq!(export.failed, [""; 0]);
+        if form == Form::Document {
+            assert_in_order(&file, &["Inside", "The contents of Letter 1."]);
+        }
+    }
 }

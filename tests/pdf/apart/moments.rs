@@ -11,6 +11,7 @@ use tabularium::patient::pdf::apart::Bounds;
 use super::{Own, drawn, letter, reader, record};
 use crate::harness::kills::{chance, rounds};
 use crate::pdf::attachments::{content_type, real_files};
+use crate::pdf::content::assert_content;
 use crate::pdf::reading::{assert_in_order, text};
 
 /// Makes a file while `harm` is done to a process after a random time.
@@ -69,29 +70,18 @@ fn a_stopped_process_does_not_hold_the_request() {
     harmed(412, "-STOP", bounds, 2);
 }
 
-/// Real files are read as in one process.
+/// Real files are shown in full.
 #[test]
 #[cfg_attr(not(shared_records), ignore = "needs the shared records")]
-fn real_files_look_as_if_they_were_read_here() {
+fn real_files_are_shown_by_the_process() {
     let files = real_files();
     let attached: Vec<_> = files
         .iter()
         .map(|(name, bytes)| (name.as_str(), content_type(name), bytes.clone()))
         .collect();
-    let record = record(&attached);
-    let (apart, export) = drawn(&reader(), &record, &(), Form::Document).unwrap();
-    let source = tabularium::patient::pdf::Source::imported();
-    let part = tabularium::patient::pdf::Part {
-        source: &source,
-        record: Some(&record),
-        documents: &(),
-    };
-    let mut here = std::io::Cursor::new(Vec::new());
-    let expected = tabularium::patient::pdf::Export::new(export.moment, "Tabularium");
-    let expected = tabularium::patient::pdf::document(expected, &[part], &mut here).unwrap();
-    assert_eq!(
-        (&export.failed, export.resources),
-        (&expected.failed, expected.resources)
-    );
-    assert_eq!(text(&apart), text(&here.into_inner()));
+    let (file, export) = drawn(&reader(), &record(&attached), &(), Form::Document).unwrap();
+    assert_eq!(export.failed, [""; 0]);
+    for (name, bytes) in &files {
+        assert_content(name, bytes, &file);
+    }
 }

@@ -12,7 +12,7 @@ use super::reader::Reader;
 use super::request::Request;
 use super::verdict::{Reason, Verdicts};
 use crate::confined::{Patience, Process};
-use crate::patient::pdf::build::Export;
+use crate::patient::pdf::build::{Export, MAX_ATTACHED};
 use crate::pdf::{PdfError, Stop};
 
 /// How a process ended.
@@ -42,8 +42,19 @@ pub(super) fn run<W: Write + Seek>(
     out: &mut W,
 ) -> Result<Ended, PdfError> {
     let stop = export.stop().clone();
+    let (process, size) = ready(reader, request, &stop)?;
+    let finishes = match mode {
+        Mode::Document => 1,
+        Mode::Archive => request.parts.len(),
+        Mode::Trial { .. } => 0,
+    };
     let mut attempt = Attempt {
-        process: ready(reader, request, &stop)?,
+        process,
+        size,
+        limit: 0,
+        until: Instant::now() + request.bounds.wait * 2 + request.bounds.attachments_wait,
+        finishes,
+        room: MAX_ATTACHED,
         request,
         verdicts,
         stop,
@@ -86,7 +97,8 @@ struct Finishing {
 }
 
 /// Starts a process and waits until it is confined. Tries it several times, because the process may be killed before.
-fn ready(reader: &Reader, request: &Request<'_>, stop: &Stop) -> Result<Process, PdfError> {
+/// Also returns the bytes of address space that the process has taken.
+fn ready(reader: &Reader, request: &Request<'_>, stop: &Stop) -> Result<(Process, u64), PdfError> {
     const TRIES: usize = 3;
     let mut error = io::Error::from(io::ErrorKind::Other);
     for _ in 0..TRIES {
@@ -98,7 +110,7 @@ fn ready(reader: &Reader, request: &Request<'_>, stop: &Stop) -> Result<Process,
         let mut process = Process::start(&reader.program, COMMAND, patience).map_err(PdfError::Apart)?;
         match process.receive(MAX_MESSAGE) {
             Ok(frame) => match serde_json::from_slice(&frame.bytes) {
-                Ok(Said::Ready) => return Ok(process),
+                Ok(Said::Ready { size }) => return Ok((process, size)),
                 Ok(Said::Unconfined(why)) => return Err(PdfError::Apart(io::Error::other(why))),
                 _ => error = io::ErrorKind::InvalidData.into(),
             },
@@ -120,6 +132,16 @@ struct Window {
 
 struct Attempt<'r, 'a> {
     process: Process,
+    /// The address space of the program itself, in bytes.
+    size: u64,
+    /// The memory that the process may use beyond that.
+    limit: u64,
+    /// When the process must have done all its work.
+    until: Instant,
+    /// How many files the process may still write.
+    finishes: usize,
+    /// The bytes of documents that the process may still get for a file.
+    room: u64,
     request: &'r mut Request<'a>,
     verdicts: &'r mut Verdicts,
     stop: Stop,
@@ -181,7 +203,10 @@ impl Attempt<'_, '_> {
                     }
                     self.outside().map_err(|_| LIE)?;
                 }
-                Said::Finishing if self.window.is_none() => self.finishing().map_err(|_| LIE)?,
+                Said::Finishing if self.window.is_none() && self.finishes > 0 => {
+                    self.finishes -= 1;
+                    self.finishing().map_err(|_| LIE)?;
+                }
                 Said::Finished if self.window.is_none() => self.finished().map_err(|_| LIE)?,
                 Said::At(place) if !self.is_trial && place <= self.end_of_file => {
                     out.seek(SeekFrom::Start(place)).map_err(fatal)?;
@@ -205,11 +230,22 @@ impl Attempt<'_, '_> {
         if !is_named || self.asked > self.verdicts.len() || self.window.is_some() {
             return Err(Trouble::Early(Reason::Failure));
         }
+        // A trial drops each document before it asks for the next one.
+        let room = if self.is_trial {
+            MAX_ATTACHED
+        } else {
+            self.room.min(room)
+        };
         match self.request.parts[part].documents.get(url, room) {
             Ok(attached) => {
                 let bytes = attached.bytes.len() as u64;
-                self.given += bytes;
-                self.largest = self.largest.max(bytes);
+                if self.is_trial {
+                    (self.given, self.largest) = (bytes, bytes);
+                } else {
+                    self.room = self.room.saturating_sub(bytes);
+                    self.given += bytes;
+                    self.largest = self.largest.max(bytes);
+                }
                 self.limit_memory().map_err(|error| self.early(&error))?;
                 self.say(&Answer::Here {
                     content_type: attached.content_type,
@@ -224,7 +260,7 @@ impl Attempt<'_, '_> {
     /// Lets the process read an attachment, or tells it why not.
     fn read(&mut self, number: usize) -> Result<(), Trouble> {
         let skipped = self.verdicts.skip(number);
-        let next = self.request.next();
+        let next = self.request.next(self.is_trial);
         match (skipped, next) {
             (None, Some((time, wait))) => {
                 self.window = Some(Window {
@@ -232,11 +268,13 @@ impl Attempt<'_, '_> {
                     since: Instant::now(),
                     used: self.process.processor_time(),
                 });
-                self.process.wait_until(Instant::now() + wait);
+                self.wait(wait);
                 let limited = self.process.limit_processor_time(time);
                 limited.map_err(|error| self.early(&error))?;
                 self.say(&Answer::Read)
             }
+            // A trial that may read no more ends here.
+            (None, None) if self.is_trial => Err(Trouble::Early(Reason::NoTimeLeft)),
             (skipped, _) => {
                 let (reason, is_kept) = skipped.unwrap_or((Reason::NoTimeLeft, true));
                 self.say(&Answer::Skip {
@@ -270,7 +308,7 @@ impl Attempt<'_, '_> {
 
     /// Sets the limits for work on the records.
     fn outside(&mut self) -> io::Result<()> {
-        self.process.wait_until(Instant::now() + self.request.bounds.wait);
+        self.wait(self.request.bounds.wait);
         self.process.limit_processor_time(self.request.bounds.records)
     }
 
@@ -286,7 +324,7 @@ impl Attempt<'_, '_> {
             own,
             since: Instant::now(),
         });
-        self.process.wait_until(Instant::now() + self.request.bounds.wait);
+        self.wait(self.request.bounds.wait);
         self.process.limit_processor_time(own + self.request.left())
     }
 
@@ -296,9 +334,18 @@ impl Attempt<'_, '_> {
         self.outside()
     }
 
+    /// Gives the process this much time by the clock, but no more than it has for all its work.
+    fn wait(&mut self, time: Duration) {
+        self.process.wait_until(self.until.min(Instant::now() + time));
+    }
+
     fn limit_memory(&mut self) -> io::Result<()> {
         let memory = self.request.memory(self.given, self.largest);
-        self.process.limit_memory(memory)
+        if memory == self.limit {
+            return Ok(());
+        }
+        self.limit = memory;
+        self.process.limit_memory(self.size.saturating_add(memory))
     }
 
     fn say(&mut self, message: &impl Serialize) -> Result<(), Trouble> {

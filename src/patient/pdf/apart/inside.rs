@@ -8,7 +8,7 @@ use chrono::DateTime;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::message::{Answer, BYTES, MESSAGE, Mode, PIECE, Said, Task, TaskKind, TaskPart};
+use super::message::{Answer, BYTES, MAX_ADDRESS, MESSAGE, Mode, PIECE, Said, Task, TaskKind, TaskPart};
 use super::trial::try_attachments;
 use crate::confined::Inside;
 use crate::fhir::facts;
@@ -23,15 +23,15 @@ use crate::search::Gathered;
 
 /// Does the task that the other process gives. Call this in a process that is or could not be confined: then it only
 /// says so.
-pub fn serve(inside: io::Result<Inside>) {
-    let inside = match inside {
+pub fn serve(inside: io::Result<(Inside, u64)>) {
+    let (inside, size) = match inside {
         Ok(inside) => inside,
         Err(error) => return unconfined(&error),
     };
     let client = Client {
         channel: RefCell::new(inside),
     };
-    client.say(&Said::Ready);
+    client.say(&Said::Ready { size });
     let task: Task = client.answer();
     let texts = Bytes::from(client.bytes());
     let done = match work(&client, &task, &texts) {
@@ -182,6 +182,10 @@ struct Remote<'c> {
 
 impl Documents for Remote<'_> {
     fn get(&self, url: &str, room: u64) -> Result<Attached, FetchError> {
+        // No document is held under such an address: a `data:` URL, for example, has the document itself.
+        if url.len() > MAX_ADDRESS {
+            return Err(FetchError::NotHeld);
+        }
         self.client.say(&Said::Want {
             part: self.part,
             url: url.to_owned(),

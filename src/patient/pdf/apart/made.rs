@@ -68,9 +68,9 @@ fn try_all(
 ) -> Result<(), PdfError> {
     /// How many processes may end between attachments before the trial is given up.
     const MAX_STRAYS: usize = 3;
-    let half = request.left() / 2;
+    request.begin_trials();
     let (mut from, mut strays) = (0, 0);
-    while from < verdicts.len() && request.left() > half && strays < MAX_STRAYS {
+    while from < verdicts.len() && request.next(true).is_some() && strays < MAX_STRAYS {
         match run(
             reader,
             request,

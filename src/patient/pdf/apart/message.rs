@@ -11,8 +11,11 @@ pub(super) const MESSAGE: u8 = 1;
 pub(super) const BYTES: u8 = 2;
 /// The maximum bytes of a piece of the file in one frame.
 pub(super) const PIECE: usize = 256 << 10;
-/// The maximum bytes of a message from the process that reads attachments. An address may be long.
-pub(super) const MAX_MESSAGE: u64 = 4 << 20;
+/// The maximum bytes of an address at which the process asks for a document.
+pub(super) const MAX_ADDRESS: usize = 64 << 10;
+/// The maximum bytes of a message from the process that reads attachments. It may have an address, in which JSON makes
+/// up to six bytes of one.
+pub(super) const MAX_MESSAGE: u64 = 1 << 20;
 
 /// What the process should do. A frame with the texts of all rows follows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -67,8 +70,8 @@ pub(super) struct Group {
 /// What the process that reads attachments says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Said {
-    /// It is confined and waits for its task.
-    Ready,
+    /// It is confined and waits for its task. It has taken `size` bytes of address space so far.
+    Ready { size: u64 },
     /// It could not be confined.
     Unconfined(String),
     /// It needs the document at an address. It waits for an answer.

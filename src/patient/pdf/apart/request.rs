@@ -21,6 +21,8 @@ pub(super) struct Survey<'a> {
     pub(super) count: usize,
     /// The addresses that the process may ask for.
     pub(super) urls: BTreeSet<String>,
+    /// The bytes of the records' texts.
+    texts: u64,
     /// The bytes of attachments inside of the records: of all, and of the largest.
     inline: u64,
     largest: u64,
@@ -32,6 +34,7 @@ impl<'a> Survey<'a> {
         let mut tape = Tape::new();
         let groups = part.record.into_iter().flat_map(|record| &record.types);
         for (group, row) in groups.flat_map(|group| group.rows.iter().map(move |row| (group, row))) {
+            survey.texts += row.resource.len() as u64;
             let Ok(resource) = tape.parse(&row.resource) else {
                 continue;
             };
@@ -60,6 +63,8 @@ pub(super) struct Request<'a> {
     /// The processor time that attachments have used, and the time by the clock.
     used: Duration,
     waited: Duration,
+    /// The processor time that trials must leave.
+    kept: Duration,
 }
 
 impl<'a> Request<'a> {
@@ -70,6 +75,7 @@ impl<'a> Request<'a> {
             bounds,
             used: Duration::ZERO,
             waited: Duration::ZERO,
+            kept: Duration::ZERO,
         }
     }
 
@@ -89,11 +95,18 @@ impl<'a> Request<'a> {
         self.bounds.attachments.saturating_sub(self.used)
     }
 
+    /// Keeps half of the processor time that is left from trials: the sound attachments have to be read once more for
+    /// the file.
+    pub(super) fn begin_trials(&mut self) {
+        self.kept = self.left() / 2;
+    }
+
     /// The processor time and the time by the clock for the next attachment. `None` if there is not enough for one.
-    pub(super) fn next(&self) -> Option<(Duration, Duration)> {
+    pub(super) fn next(&self, is_trial: bool) -> Option<(Duration, Duration)> {
         // A limit of processor time ends at a whole second.
         const MIN: Duration = Duration::from_secs(1);
-        let time = self.left().min(self.bounds.attachment);
+        let kept = if is_trial { self.kept } else { Duration::ZERO };
+        let time = self.left().saturating_sub(kept).min(self.bounds.attachment);
         let left = self.bounds.attachments_wait.saturating_sub(self.waited);
         let wait = left.min(self.bounds.attachment_wait);
         (time >= MIN && !wait.is_zero()).then_some((time, wait))
@@ -105,9 +118,7 @@ impl<'a> Request<'a> {
         // the document that was read, and in the process's buffers.
         const OF_RECORDS: u64 = 12;
         const OF_FURTHER: u64 = 3;
-        let texts = self.parts.iter().filter_map(|part| part.record);
-        let texts = texts.flat_map(|record| &record.types).flat_map(|group| &group.rows);
-        let texts: u64 = texts.map(|row| row.resource.len() as u64).sum();
+        let texts: u64 = self.surveys.iter().map(|survey| survey.texts).sum();
         let inline: u64 = self.surveys.iter().map(|survey| survey.inline).sum();
         let of_inline = self.surveys.iter().map(|survey| survey.largest).max();
         let further = (inline + given).saturating_sub(largest.max(of_inline.unwrap_or(0)));
