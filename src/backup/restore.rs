@@ -255,12 +255,7 @@ fn clear(data: &Path) -> Result<(), BackupError> {
             remove_building(&path, MARK)?;
             continue;
         }
-        let removed = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
-        removed.map_err(BackupError::io("remove", &path))?;
+        remove(&path)?;
     }
     Ok(())
 }
@@ -383,15 +378,21 @@ fn remove_building(building: &Path, last: &str) -> Result<(), BackupError> {
         if path.file_name().is_some_and(|name| name == last) {
             continue;
         }
-        let removed = if path.is_dir() {
-            std::fs::remove_dir_all(&path)
-        } else {
-            std::fs::remove_file(&path)
-        };
-        removed.map_err(BackupError::io("remove", &path))?;
+        remove(&path)?;
     }
     match std::fs::remove_dir_all(building) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(BackupError::io("remove", building)(error)),
         _ => Ok(()),
     }
+}
+
+/// Removes a file, or a folder with all that is in it. Of a link, removes the link alone.
+fn remove(path: &Path) -> Result<(), BackupError> {
+    let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let removed = if is_folder {
+        std::fs::remove_dir_all(path)
+    } else {
+        std::fs::remove_file(path)
+    };
+    removed.map_err(BackupError::io("remove", path))
 }

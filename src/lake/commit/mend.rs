@@ -23,6 +23,7 @@ use super::transaction::Transaction;
 use super::writer::LakeWriter;
 use crate::columns::json::Tape;
 use crate::columns::shred::{ShredError, Shredder, SystemValues};
+use crate::fhir::storage::SYSTEM_COLUMNS;
 use crate::fhir::{TypeId, facts};
 
 /// The approximate number of bytes of rows that are decoded at a time.
@@ -30,20 +31,6 @@ const BATCH_BYTES: u64 = 8 << 20;
 /// The maximum number of rows of a new file, and the approximate maximum of its bytes of JSON.
 const FILE_ROWS: usize = 32_768;
 const FILE_BYTES: usize = 16 << 20;
-/// The columns from which a row is made again. All others are in `resource`.
-const COLUMNS: [&str; 11] = [
-    "owner",
-    "id",
-    "patient",
-    "application",
-    "authorization",
-    "endpoint",
-    "version",
-    "last_updated",
-    "digest",
-    "shared_refs",
-    "resource",
-];
 
 /// The result of mending times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,7 +129,8 @@ fn open(file: &DataFile, keys: &Keys) -> Result<ParquetRecordBatchReader, LakeEr
     let heaviest = groups.map(|group| row_bytes(metadata.metadata(), group)).max();
     let rows = (BATCH_BYTES / heaviest.unwrap_or(1).max(1)).clamp(1, 1_024) as usize;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(checked, metadata);
-    let mask = ProjectionMask::columns(builder.parquet_schema(), COLUMNS);
+    // A row is made again from these. All other columns are in `resource`.
+    let mask = ProjectionMask::columns(builder.parquet_schema(), SYSTEM_COLUMNS);
     let reader = builder.with_projection(mask).with_batch_size(rows).build();
     reader.map_err(LakeError::parquet("read", &file.path))
 }
