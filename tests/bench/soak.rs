@@ -101,3 +101,38 @@ fn a_soak_asks_no_server_that_runs_nor_for_other_applications() {
         assert!(said(&output).contains(said_of), "{}", said(&output));
     }
 }
+
+/// A soak had no figures beside hostile requests. Honest requests are told apart from them.
+#[test]
+fn a_soak_tells_honest_requests_apart_from_hostile_ones() {
+    let lake = lake_of(2);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("report.json");
+    let output = bench(
+        lake.path(),
+        &["--mix", "soak", "--hostile", "--seconds", "24", "--out", text(&out)],
+    );
+    let report: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    let hostile = &report["results"][0]["soak"]["hostile"];
+    assert_eq!(hostile["clients"], 12, "{report}");
+    for honest in ["quiet", "beside"] {
+        let figures = &hostile[honest];
+        assert!(figures["answers"].as_u64().unwrap() > 0, "{honest}: {report}");
+        assert!(
+            figures["latency_ms"]["p99"].as_f64().unwrap() > 0.0,
+            "{honest}: {report}"
+        );
+        if cfg!(target_os = "linux") {
+            assert!(figures["memory_bytes"].as_u64().unwrap() > 0, "{honest}: {report}");
+        }
+    }
+    // No hostile request ends the server.
+    let errors = report["results"][0]["errors"].as_array().unwrap();
+    assert!(errors.iter().all(|error| error["status"] != "connection"), "{report}");
+    assert!(report["ended_early"].is_null(), "{report}");
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        told.contains("quiet: p50 ") && told.contains("beside hostile requests: p50 "),
+        "{told}"
+    );
+}
