@@ -60,7 +60,7 @@ impl Tested {
             return Ok(Tested { rows, matches });
         }
         let of_texts = cost - filter::cost(&query.criteria, all);
-        // Each portion reads the columns anew, so a portion of few rows takes longer than its rows. Texts are read once.
+        // Each portion reads the columns anew, so many small ones take long. Texts are read once.
         let least = if of_texts > cost / 2 { 1 } else { ROWS_OF_A_TURN };
         let step = (all as u64 * WORK_OF_A_TURN / cost).max(least) as usize;
         let mut matches = BooleanBufferBuilder::new(all);

@@ -328,7 +328,10 @@ fn long_texts_and_contained_resources_count() {
         json!({"resourceType": "DocumentReference", "id": format!("d{at}"), "status": "current",
             "subject": {"reference": "Patient/anna"}, "content": [{"attachment": {"data": data}}]})
     }));
-    let place = |at: usize| json!({"resourceType": "Location", "id": format!("l{at}"), "position": {"latitude": 50, "longitude": at % 90}});
+    let place = |at: usize| {
+        json!({"resourceType": "Location", "id": format!("l{at}"),
+            "position": {"latitude": 50, "longitude": at % 90}})
+    };
     records.extend((0..4).map(|at| {
         json!({"resourceType": "Encounter", "id": format!("e{at}"), "status": "finished", "class": {"code": "AMB"},
             "subject": {"reference": "Patient/anna"}, "contained": (0..1_000).map(place).collect::<Vec<_>>()})
@@ -360,8 +363,8 @@ fn long_texts_and_contained_resources_count() {
     }
 }
 
-/// Opens a connection and sends a search that takes a minute in an unoptimized build: it looks for 30 different words in
-/// each of a patient's observations.
+/// Opens a connection and sends a search that takes a minute in an unoptimized build: it looks for 30 different words
+/// in each of a patient's observations.
 fn costly(server: &Server, token: &str) -> TcpStream {
     let words: Vec<String> = (0..30).map(|at| format!("_content=not nothing{at}")).collect();
     let form = words.join("&").replace(' ', "+");
