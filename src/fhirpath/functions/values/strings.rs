@@ -168,7 +168,7 @@ fn pieces<'p>(
     for row in 0..call.input.rows() {
         if let Some(text) = call.text(&call.input, row) {
             for (at, piece) in of(text, row).enumerate() {
-                if at % STEP == 0 {
+                if at.is_multiple_of(STEP) {
                     call.frame.spend(8 * STEP)?;
                 }
                 builder.push(Computed::String(piece));
