@@ -354,7 +354,7 @@ fn text_of(attachment: &Attachment) -> std::borrow::Cow<'_, str> {
 
 fn type_and_address(attachment: &Attachment) -> String {
     /// A longer address is not shown in full: it has the document itself, as `data:` URLs have.
-    const MAX_ADDRESS: usize = 2_000;
+    const MAX_ADDRESS: usize = 64 << 10;
     let content_type = attachment.content_type.as_deref().unwrap_or("not given");
     match &attachment.url {
         Some(url) if url.len() > MAX_ADDRESS => {

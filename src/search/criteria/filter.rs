@@ -41,7 +41,7 @@ pub(in crate::search) fn cost_of(criteria: &[Criterion], batch: &RecordBatch) ->
 }
 
 /// Returns the work of reading the texts in which a criterion looks for words.
-pub(in crate::search) fn cost_of_texts(criterion: &Criterion, batch: &RecordBatch) -> u64 {
+fn cost_of_texts(criterion: &Criterion, batch: &RecordBatch) -> u64 {
     /// How many bytes of a text are parsed and split with the work of one unit.
     const BYTES_OF_A_UNIT: u64 = 8;
     let all = |parts: &[Criterion]| parts.iter().map(|part| cost_of_texts(part, batch)).sum();

@@ -357,6 +357,9 @@ fn long_texts_and_contained_resources_count() {
             "{path}"
         );
     }
+    let few = format!("{}&_summary=count", words[..3].join("&"));
+    let few = post(&server, &token, "/fhir/DocumentReference/_search", &few);
+    assert_eq!((few.status, few.json()["total"].as_u64()), (200, Some(10)));
 }
 
 /// Opens a connection and sends a search that takes a minute in an unoptimized build: it looks for 30 different words

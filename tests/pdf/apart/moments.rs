@@ -79,8 +79,10 @@ fn real_files_are_shown_by_the_process() {
         .iter()
         .map(|(name, bytes)| (name.as_str(), content_type(name), bytes.clone()))
         .collect();
-    let (file, export) = drawn(&reader(), &record(&attached), &(), Form::Document).unwrap();
+    let record = record(&attached);
+    let (file, export) = drawn(&reader(), &record, &(), Form::Document).unwrap();
     assert_eq!(export.failed, [""; 0]);
+    assert_eq!(export.resources, record.len());
     for (name, bytes) in &files {
         assert_content(name, bytes, &file);
     }

@@ -162,17 +162,21 @@ fn pieces<'p>(
     call: &'p Invocation<'_>,
     of: impl Fn(&'p str, usize) -> Box<dyn Iterator<Item = String> + 'p>,
 ) -> Result<Output, FhirPathError> {
-    /// How many strings are made before their work is counted.
+    /// How many strings are made at most before their work is counted.
     const STEP: usize = 1_024;
     let mut builder = Builder::new(call.input.rows());
     for row in 0..call.input.rows() {
         if let Some(text) = call.text(&call.input, row) {
-            for (at, piece) in of(text, row).enumerate() {
-                if at.is_multiple_of(STEP) {
-                    call.frame.spend(8 * STEP)?;
-                }
+            let mut uncounted = 0;
+            for piece in of(text, row) {
                 builder.push(Computed::String(piece));
+                uncounted += 1;
+                if uncounted == STEP {
+                    call.frame.spend(8 * STEP)?;
+                    uncounted = 0;
+                }
             }
+            call.frame.spend(8 * uncounted)?;
         }
         builder.end_row();
     }
