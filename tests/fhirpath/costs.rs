@@ -86,6 +86,16 @@ fn long_patterns_are_refused_before_they_are_read() {
     assert_eq!(evaluate("'x'.matches(name.family)", &[pattern(2)]), Ok(1));
 }
 
+/// A short text costs no more than its parts.
+#[test]
+fn many_short_texts_are_split() {
+    let patients: Vec<Value> = (0..20_000)
+        .map(|at| json!({"resourceType": "Patient", "id": format!("p{at}"), "name": [{"family": "Roe Doe"}]}))
+        .collect();
+    assert_eq!(evaluate("name.family.split(' ')", &patients), Ok(40_000));
+    assert_eq!(evaluate("name.family.toChars()", &patients), Ok(140_000));
+}
+
 /// The limit depends on the work and the data, not on the machine's load.
 #[test]
 fn what_is_spent_does_not_depend_on_time() {
