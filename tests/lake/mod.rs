@@ -6,6 +6,7 @@ pub(super) mod catalog;
 pub(super) mod clock;
 pub(super) mod compaction;
 pub(super) mod crash;
+pub(super) mod failed_sync;
 pub(super) mod keys;
 pub(super) mod old_lake;
 pub(super) mod table_statistics;

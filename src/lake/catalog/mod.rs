@@ -31,7 +31,8 @@ pub(super) use attachment::{
 pub(super) use connection::{PATIENCE, copy, cut_off, open_reader, open_writer, refuse_without_catalog};
 pub(super) use create::{check_version, count_on, create, forget_first, make};
 pub(super) use erasure::{
-    Exchange, NewPeriod, StoredFile, Told, empty_log, exchange, oldest_snapshot, reached, record,
+    Exchange, NewPeriod, StoredFile, Told, empty_log, exchange, oldest_snapshot, overrule_failed_commit, reached,
+    record,
 };
 pub(super) use evidence::{KeptEvidence, all_entries, entries, forget_entries, put_entries, search};
 pub(super) use metadata::{is_sealed, ledger, owner_key, record_ledger, set_ledger};

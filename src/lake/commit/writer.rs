@@ -36,6 +36,9 @@ pub struct LakeWriter {
     mark: Option<Mark>,
     /// The time when catalog and files were last compared.
     checked: Instant,
+    /// Files that the catalog had released before this writer opened it, while files that it names were missing. They
+    /// may have the only copies of rows, so they are not removed.
+    held: FxHashSet<PathBuf>,
     /// Whether there may be files that no snapshot names.
     pub(in crate::lake) leaves_orphans: bool,
     /// The time when erasures were last recorded. `None` if files were exchanged after that, or if none were recorded.
@@ -81,6 +84,7 @@ impl LakeWriter {
             connection: opened.connection,
             mark: opened.mark,
             checked: opened.checked,
+            held: opened.held,
             leaves_orphans: false,
             recorded: None,
             notice: Duration::ZERO,
@@ -112,9 +116,15 @@ impl LakeWriter {
     /// Moves aside the files that earlier transactions of this writer may have left.
     pub(in crate::lake) fn settle_orphans(&mut self) -> Result<(), LakeError> {
         if std::mem::take(&mut self.leaves_orphans) {
-            settle(&self.connection, &self.lake)?;
+            self.held.extend(settle(&self.connection, &self.lake)?);
         }
         Ok(())
+    }
+
+    /// Whether a commit that failed has surely left the catalog as it was at the epoch `before`.
+    pub(in crate::lake) fn has_surely_stayed(&self, before: u64) -> bool {
+        catalog::overrule_failed_commit(&self.connection).is_ok()
+            && catalog::epoch(&self.connection).ok() == Some(before)
     }
 
     /// Finds files that `tabularium check --adopt` has kept and that may hold rows of these scopes. Returns a text for
@@ -158,10 +168,8 @@ impl LakeWriter {
     /// Removes the files that the catalog has released. If one cannot be removed, all of them stay scheduled for the
     /// next writer, and the errors are returned.
     pub(in crate::lake) fn remove_scheduled(&self) -> Result<Vec<LakeError>, LakeError> {
-        remove_scheduled(
-            &self.connection,
-            &catalog::scheduled(&self.connection, self.lake.folder())?,
-        )
+        let scheduled = catalog::scheduled(&self.connection, self.lake.folder())?;
+        remove_scheduled(&self.connection, &scheduled, &self.held)
     }
 
     /// Writes erasures to the mark before they are recorded in the catalog, in case the catalog is lost. A failure is
@@ -269,6 +277,7 @@ struct Opened {
     connection: Connection,
     mark: Option<Mark>,
     checked: Instant,
+    held: FxHashSet<PathBuf>,
 }
 
 impl Opened {
@@ -293,12 +302,13 @@ impl Opened {
             return Err(LakeError::Damaged(what));
         }
         catalog::watch(&connection, digest)?;
-        settle(&connection, lake)?;
+        let held = settle(&connection, lake)?;
         catalog::mend(&mut connection)?;
         Ok(Opened {
             connection,
             mark,
             checked: Instant::now(),
+            held,
         })
     }
 
@@ -311,6 +321,7 @@ impl Opened {
             connection,
             mark: Some(left.mark),
             checked: left.checked,
+            held: FxHashSet::default(),
         })
     }
 }
@@ -318,7 +329,8 @@ impl Opened {
 /// Removes the files that the catalog has released, and moves aside the files that it does not name: files of
 /// transactions that never committed. Runs under the lock. Returns an error and moves nothing if the unnamed files may
 /// belong to the lake: because a named file is missing or has another size, or because the catalog contradicts itself.
-pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<(), LakeError> {
+/// Returns the released files that it has not removed, because a named file is missing or has another size.
+pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<FxHashSet<PathBuf>, LakeError> {
     let folder = lake.folder();
     let named = catalog::named(connection, &folder.data())?;
     let scheduled = catalog::scheduled(connection, folder)?;
@@ -332,20 +344,39 @@ pub(in crate::lake) fn settle(connection: &Connection, lake: &Lake) -> Result<()
     found.unnamed.retain(|path| !scheduled.contains(path) && is_ours(path));
     if !found.unnamed.is_empty() {
         refuse_doubts(connection, &found)?;
+        catalog::overrule_failed_commit(connection)?;
         orphans::move_aside(folder, &found.unnamed, lake.clock().now());
     }
     for path in found.missing.iter().chain(found.altered.iter().map(|(path, ..)| path)) {
         tracing::warn!(file = %path.display(), "a file of the lake is missing or damaged; `tabularium check` says more");
     }
-    for error in remove_scheduled(connection, &scheduled)? {
+    let held = if found.is_whole() {
+        FxHashSet::default()
+    } else {
+        scheduled.clone()
+    };
+    for error in remove_scheduled(connection, &scheduled, &held)? {
         tracing::warn!(%error, "a file that the lake has given up stays");
     }
     orphans::remove_old(folder, lake.settled_now());
-    Ok(())
+    Ok(held)
 }
 
-fn remove_scheduled(connection: &Connection, paths: &FxHashSet<PathBuf>) -> Result<Vec<LakeError>, LakeError> {
-    let mut failed: Vec<LakeError> = paths.iter().filter_map(|path| remove(path).err()).collect();
+/// Removes the files `paths` that the catalog has released, except those in `held`.
+fn remove_scheduled(
+    connection: &Connection,
+    paths: &FxHashSet<PathBuf>,
+    held: &FxHashSet<PathBuf>,
+) -> Result<Vec<LakeError>, LakeError> {
+    let is_held = |path: &PathBuf| held.contains(path);
+    let removed = paths.iter().filter(|path| !is_held(path));
+    let mut failed: Vec<LakeError> = removed.filter_map(|path| remove(path).err()).collect();
+    failed.extend(paths.iter().filter(|path| is_held(path)).map(|path| {
+        let path = path.display();
+        LakeError::Damaged(format!(
+            "it has released {path}, which stays because a file that it names is missing or of another size"
+        ))
+    }));
     // Sync the folders. Otherwise a removed name may come back after a crash of the machine, and the catalog would no
     // longer list its file.
     let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();

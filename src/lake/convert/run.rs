@@ -217,11 +217,12 @@ impl LakeWriter {
             }
         }
         let exchanged = catalog::exchange_converted(&mut self.connection, &files, &attachments);
-        if exchanged.is_ok() || catalog::epoch(&self.connection).ok() != Some(before) {
-            // The exchange succeeded. Or it returned an error, but the epoch has changed or cannot be read, so the
-            // catalog may name the new files. In both cases do not remove them. If the catalog does not name them, the
+        if exchanged.is_ok() || !self.has_surely_stayed(before) {
+            // The exchange succeeded. Or it returned an error, but the catalog may name the new files, or may name them
+            // when its log is read again. In all these cases do not remove them. If the catalog does not name them, the
             // next writer moves them aside.
             fresh.keep();
+            self.leaves_orphans |= exchanged.is_err();
         }
         exchanged?;
         self.publish_change()

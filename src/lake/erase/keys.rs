@@ -27,6 +27,7 @@ impl LakeWriter {
         if !catalog::has_keys_to_destroy(&self.connection)? {
             return Ok(());
         }
+        catalog::overrule_failed_commit(&self.connection)?;
         let folder = self.lake().folder();
         // Read the kind from the catalog. The kind in this process's memory may be older.
         match catalog::kind(&self.connection)? {
@@ -67,6 +68,7 @@ impl LakeWriter {
                 return catalog::list_expired_keys(&self.connection, unnamed.iter().map(ToString::to_string));
             }
         }
+        catalog::overrule_failed_commit(&self.connection)?;
         let swept = folder.destroy_keys_but(&kept)?;
         if swept > 0 {
             tracing::info!(keys = swept, "destroyed keys that an interrupted writer has left");
