@@ -424,8 +424,13 @@ pub(super) struct Cause(pub(super) Arc<str>);
 /// Joins the messages of an error and its causes in one line.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
-    let texts: Vec<String> = causes.map(ToString::to_string).collect();
-    texts.join(": ")
+    causes
+        .map(ToString::to_string)
+        .fold(String::new(), |text, cause| match text {
+            text if text.is_empty() => cause,
+            text if text.contains(&cause) => text,
+            text => format!("{text}: {cause}"),
+        })
 }
 
 /// Shortens a name or value to the maximum length in an error message.

@@ -6,6 +6,7 @@ use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 
+use crate::lake::scan::ScanError;
 use crate::views::RunError;
 
 /// The maximum number of columns that a message lists.
@@ -75,7 +76,7 @@ impl SqlError {
     /// no data.
     pub(super) fn of_plan(error: DataFusionError) -> SqlError {
         match RunError::from(error) {
-            RunError::Plan(error) if is_of_memory(&error) => met(&error),
+            RunError::Plan(error) if is_of_memory(&error) || is_of_file(&error) => met(&error),
             RunError::Plan(error) => SqlError::Statement(said(&error)),
             RunError::Lake(error) => SqlError::Other(error.to_string()),
             other => SqlError::View(other),
@@ -93,6 +94,11 @@ impl SqlError {
 
 fn is_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
+}
+
+/// Whether a file of the lake cannot be read.
+fn is_of_file(error: &DataFusionError) -> bool {
+    matches!(error.find_root(), DataFusionError::External(error) if error.is::<ScanError>())
 }
 
 /// Removes DataFusion's wrappers from an error: `Context`, and `Shared`, in which DataFusion hands one error to several

@@ -7,6 +7,7 @@ pub(super) mod clock;
 pub(super) mod compaction;
 pub(super) mod crash;
 pub(super) mod failed_sync;
+pub(super) mod foreign;
 pub(super) mod keys;
 pub(super) mod old_lake;
 pub(super) mod table_statistics;

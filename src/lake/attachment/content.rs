@@ -10,6 +10,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use super::open::{Pieces, trailer_of};
 use super::trailer::{BLOCK, Trailer, hexadecimal};
 use crate::lake::seal::Keys;
+use crate::private;
 
 /// A row of `Binary` with an attachment has a tag whose `system` ends with this text. The tag's `code` is the SHA-256
 /// of the attachment's bytes, as hexadecimal digits.
@@ -27,7 +28,7 @@ pub struct AttachmentContent {
 
 impl AttachmentContent {
     pub(in crate::lake) fn open(path: &Path, keys: &Keys) -> io::Result<AttachmentContent> {
-        let file = File::open(path)?;
+        let file = private::open(path)?;
         let (trailer, pieces) = trailer_of(&file, keys)?;
         Ok(AttachmentContent { file, trailer, pieces })
     }

@@ -8,6 +8,7 @@ use super::sealed::{MAGIC, seal_file};
 use super::write::{AttachmentWriter, append_trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys};
+use crate::private;
 
 /// The number of digits in a file's name that identify its application and owner.
 const WHOSE: usize = 16;
@@ -51,6 +52,6 @@ pub(in crate::lake) fn convert(from: &Path, to: &Path, keys: &Keys, key: Option<
 pub(in crate::lake) fn is_sealed_file(path: &Path) -> bool {
     use std::io::Read;
     let mut begin = [0; MAGIC.len()];
-    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    let read = private::open(path).and_then(|mut file| file.read_exact(&mut begin));
     read.is_ok() && begin == *MAGIC
 }

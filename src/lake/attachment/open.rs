@@ -9,6 +9,7 @@ use super::sealed::{self, SealedPieces};
 use super::trailer::{BLOCK, LONGEST_TEXT, MAGIC, TAIL, Trailer};
 use crate::lake::error::LakeError;
 use crate::lake::seal::Keys;
+use crate::private;
 
 /// The way in which the pieces of a file are verified.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(super) enum Pieces {
 
 /// Reads the trailer of a file.
 pub(in crate::lake) fn read_trailer(path: &Path, keys: &Keys) -> Result<Trailer, LakeError> {
-    let file = File::open(path).map_err(LakeError::io("read", path))?;
+    let file = private::open(path).map_err(LakeError::io("read", path))?;
     let (trailer, _) = trailer_of(&file, keys).map_err(LakeError::io("read", path))?;
     Ok(trailer)
 }

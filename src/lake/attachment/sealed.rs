@@ -181,7 +181,7 @@ pub(super) fn append_sealed_trailer(path: &Path, trailer: &Trailer, key: &FileKe
 /// Encrypts the bytes of a clear file into another file and adds the trailer. Returns an error if the file is shorter
 /// than `trailer` says, or if its SHA-256 differs. Returns the new file's length.
 pub(super) fn seal_file(from: &Path, to: &Path, trailer: &Trailer, key: &FileKey) -> io::Result<u64> {
-    let mut from = BufReader::with_capacity(BLOCK, File::open(from)?).take(trailer.bytes);
+    let mut from = BufReader::with_capacity(BLOCK, private::open(from)?).take(trailer.bytes);
     let mut writer = PieceWriter::create(to, key)?;
     let (mut sha256, mut piece, mut read) = (Context::new(&SHA256), Vec::with_capacity(BLOCK), 0);
     while (&mut from).take(BLOCK as u64).read_to_end(&mut piece)? > 0 {

@@ -31,9 +31,9 @@ impl Sums {
     /// Reads all bytes of a file that an [`AttachmentWriter`] wrote and that has no trailer yet.
     pub fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
         let Some(key) = &self.key else {
-            return std::fs::read(path);
+            return private::read(path);
         };
-        let (file, pieces) = (File::open(path)?, SealedPieces::unfinished(key, self.bytes)?);
+        let (file, pieces) = (private::open(path)?, SealedPieces::unfinished(key, self.bytes)?);
         let mut all = Vec::new();
         for piece in pieces.all(&file) {
             all.extend_from_slice(&piece?);
@@ -196,7 +196,7 @@ pub(in crate::lake) fn seal(
 /// Decrypts the bytes of a sealed file into a clear file. Returns their length and digests.
 fn opened(from: &Path, to: &Path, key: &FileKey, bytes: u64) -> Result<Sums, LakeError> {
     let read = || LakeError::io("read", from);
-    let file = File::open(from).map_err(read())?;
+    let file = private::open(from).map_err(read())?;
     let pieces = SealedPieces::unfinished(key, bytes).map_err(read())?;
     let mut writer = AttachmentWriter::create_clear(to)?;
     for piece in pieces.all(&file) {
@@ -209,7 +209,7 @@ fn moved(from: &Path, to: &Path) -> Result<(), LakeError> {
     let moved = std::fs::rename(from, to).or_else(|_| {
         // The rename fails if the spool is on another disk than the lake. Then copy the file.
         let mut new = private::create(to)?;
-        std::io::copy(&mut File::open(from)?, &mut new)?;
+        std::io::copy(&mut private::open(from)?, &mut new)?;
         std::fs::remove_file(from)
     });
     moved.map_err(LakeError::io("move", to))

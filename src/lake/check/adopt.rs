@@ -40,6 +40,7 @@ use crate::lake::store::disk::file_name;
 use crate::lake::store::disk::{remove, sync_folder};
 use crate::lake::store::folder::Folder;
 use crate::lake::store::survey::survey;
+use crate::private;
 
 /// The result of an adoption.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -303,7 +304,7 @@ fn given_up(connection: &Connection, folder: &Folder) -> Result<FxHashSet<PathBu
 /// damaged catalog. Returns an error if none of these keys fits, unless no row needs a key.
 fn owner_key(folder: &Folder, old: &Old, mark: Option<&Mark>, tables: &[Table]) -> Result<OwnerKey, LakeError> {
     let marked = mark.and_then(Mark::owner_key);
-    let found = || catalog::find_owner_key(&std::fs::read(folder.catalog()).ok()?);
+    let found = || catalog::find_owner_key(&private::read(&folder.catalog()).ok()?);
     let keys: Vec<OwnerKey> = [old.key, marked].into_iter().flatten().chain(found()).collect();
     let files = || tables.iter().flat_map(|table| &table.files);
     let fits = |key: &&OwnerKey| files().all(|file| file.fits(**key) != Some(false));

@@ -2,7 +2,6 @@
 //! that decide whether it is the newest version of its resource.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +16,7 @@ use crate::lake::error::LakeError;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY};
 use crate::lake::owners::owner::{APPLICATION_ONLY, OwnerKey};
 use crate::lake::seal::Keys;
+use crate::private;
 
 /// The number of rows decoded at a time.
 const BATCH_ROWS: usize = 1_024;
@@ -183,7 +183,7 @@ fn identity(application: &str, id: &str) -> u128 {
 fn footer_size(path: &Path, bytes: u64) -> Result<u64, LakeError> {
     use std::os::unix::fs::FileExt;
     let mut length = [0; 4];
-    File::open(path)
+    private::open(path)
         .and_then(|file| file.read_exact_at(&mut length, bytes.saturating_sub(8)))
         .map_err(LakeError::io("read", path))?;
     Ok(u64::from(u32::from_le_bytes(length)))

@@ -1,6 +1,5 @@
 //! Compares one file with the catalog's record of it.
 
-use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -15,6 +14,7 @@ use crate::columns::layout::LAYOUT_VERSION;
 use crate::lake::deletes;
 use crate::lake::file::{CheckedFile, LAYOUT_VERSION_KEY, RESOURCE_TYPE_KEY, verify, verify_checksums};
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
+use crate::private;
 
 /// Returns the first fault of a data file. `None` if it has none.
 pub(super) fn data_file(stored: &StoredData, depth: Depth, keys: &Keys) -> Option<Problem> {
@@ -123,7 +123,7 @@ fn sized(path: &Path, bytes: u64, footer_size: u64) -> Result<(), Problem> {
         std::io::ErrorKind::NotFound => Problem::Missing,
         _ => Problem::Unreadable(error.to_string()),
     };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = private::open(path).map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?.len();
     if found != bytes {
         let recorded = bytes;

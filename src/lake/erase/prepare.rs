@@ -24,6 +24,7 @@ use crate::lake::seal::Keys;
 use crate::lake::snapshot::TableSnapshot;
 use crate::lake::store::disk::file_name;
 use crate::lake::store::folder::Folder;
+use crate::private;
 
 /// A new file of at least this many bytes is synced as soon as it is written, while other files are being rewritten.
 /// Smaller files are synced together at the end, because the file system then shares one journal commit among them.
@@ -215,7 +216,7 @@ fn describe(
 
 /// Returns the SHA-256 of a file's bytes, in hexadecimal digits.
 fn sha256(path: &Path) -> Result<String, LakeError> {
-    let mut file = File::open(path).map_err(LakeError::io("read", path))?;
+    let mut file = private::open(path).map_err(LakeError::io("read", path))?;
     let mut sum = digest::Context::new(&digest::SHA256);
     let mut buffer = vec![0; 1 << 20];
     loop {

@@ -16,6 +16,7 @@ use super::checksums::Checksums;
 use super::guard::{Guard, Guarded};
 use crate::lake::error::LakeError;
 use crate::lake::seal::{FileKey, Keys, SEALED_MAGIC};
+use crate::private;
 
 /// The first bytes of an unencrypted file.
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -38,7 +39,7 @@ struct Open {
 impl CheckedFile {
     /// Opens the file and verifies the bytes after its pages.
     pub fn open(path: &Path, keys: &Keys) -> Result<CheckedFile, LakeError> {
-        let file = File::open(path).map_err(LakeError::io("read", path))?;
+        let file = private::open(path).map_err(LakeError::io("read", path))?;
         let length = file.metadata().map_err(LakeError::io("read", path))?.len();
         let guarded = Guarded::open(&file, length, keys).map_err(LakeError::parquet("read", path))?;
         Ok(CheckedFile(Arc::new(Open {

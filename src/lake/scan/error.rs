@@ -13,7 +13,7 @@ use crate::lake::error::LakeError;
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
     /// A data file cannot be opened or read, its key is missing, or it is not sealed although the lake is.
-    #[error("cannot read {path}")]
+    #[error("cannot read {path}: {source}")]
     Io {
         /// The file.
         path: PathBuf,

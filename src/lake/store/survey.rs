@@ -29,24 +29,22 @@ impl Survey {
 }
 
 /// Compares every file of the data folder with `named`, the catalog's files with their sizes. Leaves out files that
-/// were moved aside. Follows no link to a folder, and fails if the catalog names a file behind such a link.
+/// were moved aside. Follows no link, and fails if the catalog names a file that is a link, lies behind one, or is no
+/// regular file.
 pub(in crate::lake) fn survey(folder: &Folder, mut named: FxHashMap<PathBuf, u64>) -> Result<Survey, LakeError> {
     let mut survey = Survey::default();
-    let mut links = Vec::new();
+    let mut foreign = Vec::new();
     files(folder, &mut |path, entry| match entry {
-        Entry::FolderLink => links.push(path),
-        Entry::File(bytes) | Entry::Foreign(bytes) => match named.remove(&path) {
+        Entry::Foreign => foreign.push(path),
+        Entry::File(bytes) => match named.remove(&path) {
             Some(recorded) if recorded == bytes => {}
             Some(recorded) => survey.altered.push((path, recorded, bytes)),
-            None if matches!(entry, Entry::File(_)) => survey.unnamed.push(path),
-            None => {}
+            None => survey.unnamed.push(path),
         },
     })?;
-    if let Some(link) = links
-        .iter()
-        .find(|link| named.keys().any(|path| path.starts_with(link)))
-    {
-        return Err(refused(link));
+    let is_named = |foreign: &&PathBuf| named.keys().any(|path| path.starts_with(foreign));
+    if let Some(path) = foreign.iter().find(is_named) {
+        return Err(refused(path));
     }
     survey.missing.extend(named.into_keys());
     survey.missing.sort_unstable();
@@ -82,11 +80,8 @@ pub(in crate::lake) fn has_our_ending(path: &Path) -> bool {
 enum Entry {
     /// A file with its size.
     File(u64),
-    /// A link to a file, or a pipe or a device, with its size. It is not this program's. A broken link has its own
-    /// size.
-    Foreign(u64),
-    /// A link to a folder.
-    FolderLink,
+    /// A link, a pipe or a device. It is not this program's.
+    Foreign,
 }
 
 /// Calls `found` with the path and the kind of each entry of the data folder, except files that were moved aside.
@@ -126,18 +121,13 @@ fn walk(dir: &Path, leave_out: &Path, found: &mut dyn FnMut(PathBuf, Entry)) -> 
         } else if facts.is_file() {
             found(path, Entry::File(facts.len()));
         } else {
-            let target = std::fs::metadata(&path).unwrap_or(facts);
-            let entry = if target.is_dir() {
-                Entry::FolderLink
-            } else {
-                Entry::Foreign(target.len())
-            };
-            found(path, entry);
+            found(path, Entry::Foreign);
         }
     }
     Ok(())
 }
 
-fn refused(link: &Path) -> LakeError {
-    LakeError::io("read", link)(private::link())
+fn refused(foreign: &Path) -> LakeError {
+    let reason = private::refuse_foreign(foreign).err();
+    LakeError::io("read", foreign)(reason.unwrap_or_else(private::link))
 }

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::error::ScanError;
 use crate::lake::seal::{FileKey, Keys, hold_key};
+use crate::private;
 
 /// A file that is held open. It stays readable even if it is unlinked and its key is destroyed.
 #[derive(Debug)]
@@ -73,7 +74,7 @@ impl Handles {
         if let Some(file) = self.kept.get(path) {
             return Ok(file);
         }
-        let file = self.held(path).map_or_else(|| File::open(path).map(Arc::new), Ok)?;
+        let file = self.held(path).map_or_else(|| private::open(path).map(Arc::new), Ok)?;
         self.kept.insert(path.clone(), file.clone());
         Ok(file)
     }
@@ -94,7 +95,7 @@ impl Handles {
             let known = before.and_then(|before| before.file.upgrade());
             let file = match known.or_else(|| self.kept.get(path)) {
                 Some(file) => file,
-                None => Arc::new(File::open(path).map_err(|source| ScanError::Io {
+                None => Arc::new(private::open(path).map_err(|source| ScanError::Io {
                     path: path.to_owned(),
                     source,
                 })?),

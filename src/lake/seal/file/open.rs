@@ -1,6 +1,7 @@
 //! Opens a sealed file: finds its key by the clear part of the footer, decrypts the footer, and presents the file as if
 //! it were unencrypted.
 
+use crate::private;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -87,7 +88,7 @@ pub(in crate::lake) fn hold_key(file: &File, keys: &Keys) -> Result<Option<FileK
 /// Whether a file ends as a sealed file does. `false` if it cannot be read.
 pub(in crate::lake) fn is_sealed(path: &Path) -> bool {
     let read = || {
-        let file = File::open(path)?;
+        let file = private::open(path)?;
         let length = file.metadata()?.len();
         footer_length(&file, length)
     };
