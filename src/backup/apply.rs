@@ -58,6 +58,7 @@ pub(super) fn apply(
 ) -> Result<Applied, BackupError> {
     let mut applied = Applied::default();
     ledger.enter_pending(dir)?;
+    let ledger = &ledger.read_again()?;
     if is_sealed(dir)? && !dir.join(KEYS_FILE).exists() {
         // The keys of this sealed lake are not in the folder, so its files cannot be rewritten. The files still have
         // the erased rows, and somebody may have a copy of the keys from before the erasure. So the lake does not count
@@ -68,7 +69,7 @@ pub(super) fn apply(
     }
     applied.in_lake = true;
     let lake = Lake::open(dir)?;
-    let mut writer = lake.writer()?;
+    let mut writer = lake.writer_that_repeats()?;
     let done = writer.erase_again(since)?;
     applied.owners = done
         .iter()

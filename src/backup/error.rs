@@ -130,6 +130,7 @@ impl BackupError {
                     | LakeError::Version { .. }
                     | LakeError::Restoring(_)
                     | LakeError::Ledger { .. }
+                    | LakeError::Older { .. }
                     | LakeError::Keys { .. }
             ),
             BackupError::Keys(error) => error.is_of_input(),

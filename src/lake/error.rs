@@ -74,6 +74,17 @@ pub enum LakeError {
         /// What is wrong, as the rest of a sentence that begins with the path.
         what: String,
     },
+    /// The ledger has erasures that this copy of the lake has never had.
+    #[error(
+        "the lake is an older copy: its ledger of erasures {} has {missed} that it has never had, so records of erased people may be back; `tabularium check --repeat-erasures` erases them again",
+        .path.display()
+    )]
+    Older {
+        /// The ledger's file.
+        path: PathBuf,
+        /// The number of entries of the lake in the ledger that neither have ended nor are under way in it.
+        missed: usize,
+    },
     /// A backup has recorded another ledger of erasures since this erasure was entered. A later retry helps.
     #[error("a backup has made another ledger of erasures meanwhile")]
     LedgerReplaced,

@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::consent::{Error, STORE_FILE, check_store};
+use crate::lake::erase::ledger;
+use crate::lake::{Lake, LakeError};
 use crate::plans::PlanTables;
 use crate::terminology::Terminology;
 
@@ -16,7 +18,8 @@ pub struct Beside {
     pub problem: String,
 }
 
-/// Opens and reads the parts of the folder that are not the lake, and returns their faults. Changes nothing.
+/// Opens and reads the parts of the folder that are not the lake, and returns their faults. One fault is that the lake
+/// is an older copy than its ledger of erasures. Changes nothing.
 pub fn check_beside(data: &Path) -> Result<Vec<Beside>, Error> {
     let of_store = check_store(data)?.into_iter().map(|problem| Beside {
         path: data.join(STORE_FILE),
@@ -33,5 +36,12 @@ pub fn check_beside(data: &Path) -> Result<Vec<Beside>, Error> {
         path: data.join("plans"),
         problem: error.to_string(),
     });
-    Ok(of_store.chain(of_terminology).chain(of_plans).collect())
+    let older = Lake::open(data).ok().and_then(|lake| match lake.check_ledger() {
+        Err(error @ LakeError::Older { .. }) => Some(Beside {
+            path: ledger::place(data),
+            problem: error.to_string(),
+        }),
+        _ => None,
+    });
+    Ok(of_store.chain(of_terminology).chain(of_plans).chain(older).collect())
 }

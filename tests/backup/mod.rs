@@ -4,6 +4,7 @@ mod damaged;
 mod erased;
 mod killed;
 mod ledger;
+mod older;
 mod refused;
 mod sealed;
 mod strangers;

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::super::terminal::failure::Failure;
+use super::backup::{failed, rules};
 use super::info::bytes;
 use super::wait::{Wait, ahead_of_clock};
+use crate::backup::{Repeated, repeat_erasures};
 use crate::cli::terminal::failure::warn;
 use crate::lake::check::{Adopted, Depth, Report, adopt, check_to};
 use crate::lake::{Lake, Mended};
@@ -34,6 +36,11 @@ const PRINTED: usize = 1_000;
 /// version with the present time. So does the newest snapshot. Set the clock first. The command can be repeated, and a
 /// server may run meanwhile. The lake is checked afterwards.
 ///
+/// With --repeat-erasures the erasures of the ledger that this copy of the lake has never had are carried out, and access
+/// to the erased records ends. That is needed if an older copy of the folder was put back without `tabularium restore`.
+/// Records of these people that were imported again into this copy go, too. Stop servers on the folder before. The
+/// command can be repeated. The lake is checked afterwards.
+///
 /// Exit codes: 0 all is as it should be, or was adopted; 3 something is not; 2 there is no lake; 1 another failure.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
@@ -49,6 +56,9 @@ pub(in crate::cli) struct Args {
     /// Bring times of the future to the present, after a clock was ahead
     #[arg(long, conflicts_with = "adopt")]
     mend_times: bool,
+    /// Carry out the erasures that the ledger has and this copy of the lake has never had
+    #[arg(long, conflicts_with_all = ["adopt", "mend_times"])]
+    repeat_erasures: bool,
     /// Print one JSON object
     #[arg(long, conflicts_with = "adopt")]
     json: bool,
@@ -66,13 +76,18 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
     } else {
         None
     };
+    let repeated = if arguments.repeat_erasures {
+        repeat_erasures(&arguments.data, &rules).map_err(failed)?
+    } else {
+        None
+    };
     let report = check_to(&arguments.data, depth).map_err(Failure::from_lake)?;
     let beside = check_beside(&arguments.data).map_err(Failure::other)?;
     if let Some(ahead) = report.ahead {
         warn(&ahead_of_clock(ahead));
     }
     if arguments.json {
-        println!("{:#}", object(&report, &beside, mended.as_ref()));
+        println!("{:#}", object(&report, &beside, (mended.as_ref(), repeated.as_ref())));
     } else {
         for Beside { path, problem } in &beside {
             println!("{}: {problem}", path.display());
@@ -83,6 +98,16 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             None if arguments.mend_times => println!("no time is more than a minute later than this machine's clock"),
             None => {}
         }
+        match &repeated {
+            Some(repeated) => tell_repeated(repeated),
+            None if arguments.repeat_erasures => println!("the lake has had all erasures of its ledger"),
+            None => {}
+        }
+    }
+    if let Some(left) = repeated.as_ref().and_then(|repeated| repeated.left.first()) {
+        return Err(Failure::partial(format!(
+            "bytes of erased people may be left in {left}"
+        )));
     }
     if arguments.adopt && report.needs_catalog() {
         let adopted = arguments.wait.until_free(|| adopt(&arguments.data))?;
@@ -100,6 +125,14 @@ fn mend_times(arguments: &Args) -> Result<Option<Mended>, Failure> {
     let lake = Lake::open(&arguments.data).map_err(Failure::from_lake)?;
     let mut writer = arguments.wait.until_free(|| lake.writer())?;
     writer.mend_times().map_err(Failure::other)
+}
+
+/// Prints which erasures were repeated.
+fn tell_repeated(repeated: &Repeated) {
+    println!(
+        "repeated {} erasures of the ledger: records of {} owners were erased, {} consents and authorizations ended",
+        repeated.missed, repeated.owners, repeated.ended
+    );
 }
 
 /// Prints what was mended.
@@ -147,6 +180,12 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
             adopted.erasures
         );
     }
+    if adopted.carried_out > 0 {
+        println!(
+            "the {} erasures of the lake in its ledger count as carried out: if these files are an older copy, restore a backup instead",
+            adopted.carried_out
+        );
+    }
     let Some(kept_in) = &adopted.kept_in else {
         return Ok(());
     };
@@ -161,7 +200,7 @@ fn say(adopted: &Adopted) -> Result<(), Failure> {
 }
 
 /// Returns the result of the check as JSON, with all findings.
-fn object(report: &Report, beside: &[Beside], mended: Option<&Mended>) -> Value {
+fn object(report: &Report, beside: &[Beside], (mended, repeated): (Option<&Mended>, Option<&Repeated>)) -> Value {
     let of_lake = report
         .findings
         .iter()
@@ -183,6 +222,9 @@ fn object(report: &Report, beside: &[Beside], mended: Option<&Mended>) -> Value 
         "movedAside": report.moved_aside, "leftovers": report.leftovers,
         "beingWritten": report.being_written,
         "secondsAhead": report.ahead.map(|ahead| ahead.as_secs()), "mended": mended,
+        "repeated": repeated.map(|repeated| {
+            json!({"erasures": repeated.missed, "owners": repeated.owners, "ended": repeated.ended, "left": repeated.left})
+        }),
     })
 }
 

@@ -31,7 +31,7 @@ use crate::lake::commit::orphans;
 use crate::lake::commit::transaction::sync_files;
 use crate::lake::deletes;
 use crate::lake::erase::Intent;
-use crate::lake::erase::ledger::Entered;
+use crate::lake::erase::ledger::{self, Entered};
 use crate::lake::error::LakeError;
 use crate::lake::owners::owner::OwnerKey;
 use crate::lake::owners::scope::Mode;
@@ -60,6 +60,9 @@ pub struct Adopted {
     pub removed: u64,
     /// The number of unfinished erasures. They were recorded again, so the next writer finishes them.
     pub erasures: u64,
+    /// The number of erasures in the ledger that count as carried out, because no catalog says which of them the lake
+    /// has had. Zero if the old catalog says it.
+    pub carried_out: u64,
     /// Files that were not adopted, each with the reason. They were moved to [`kept_in`](Adopted::kept_in).
     pub unfit: Vec<(PathBuf, String)>,
     /// The folder with the files that were not adopted. `None` if there are none.
@@ -140,9 +143,18 @@ pub fn adopt_with(dir: &Path, source: &KekSource) -> Result<Adopted, LakeError> 
 
     let path = catalog::make(&folder, now, key)?;
     let mut connection = catalog::open_writer(&path)?;
-    catalog::count_on(&mut connection, old.snapshot, old.epoch)?;
-    if old.ledger.is_some() {
-        catalog::set_ledger(&mut connection, old.ledger.as_ref())?;
+    // The ledger may have erasures that the old catalog has counted, though nobody can read that any more. The next
+    // erasures get higher numbers, and a restore of a later backup does not repeat the earlier ones.
+    let entered = ledger::entered_at_place(folder.path(), key);
+    let entered = entered.filter(|(entered, _)| old.ledger.as_ref().is_none_or(|old| old.ledger == entered.ledger));
+    let newest = entered.as_ref().map_or(0, |(_, newest)| *newest);
+    catalog::count_on(&mut connection, old.snapshot, old.epoch.max(newest))?;
+    if old.ledger.is_none() {
+        adopted.carried_out = entered.as_ref().map_or(0, |(entered, _)| entered.entries);
+    }
+    let ledger = old.ledger.clone().or(entered.map(|(entered, _)| entered));
+    if ledger.is_some() {
+        catalog::set_ledger(&mut connection, ledger.as_ref())?;
     }
     if kind.has_keys() {
         catalog::set_kind(&connection, kind)?;

@@ -61,12 +61,19 @@ impl Lake {
     /// [`LakeError::Busy`] if another writer has the lock, and [`LakeError::Mismatch`] if catalog and files do not
     /// match.
     pub fn writer(&self) -> Result<LakeWriter, LakeError> {
-        LakeWriter::open(self.clone())
+        LakeWriter::open(self.clone(), false)
+    }
+
+    /// Takes the lock as [`writer`](Lake::writer) does, to repeat erasures of the ledger
+    /// ([`LakeWriter::erase_again`]). The writer enters no erasure in the ledger: the caller has entered those that are
+    /// not finished.
+    pub fn writer_that_repeats(&self) -> Result<LakeWriter, LakeError> {
+        LakeWriter::open(self.clone(), true)
     }
 }
 
 impl LakeWriter {
-    pub(in crate::lake) fn open(lake: Lake) -> Result<LakeWriter, LakeError> {
+    fn open(lake: Lake, erases_again: bool) -> Result<LakeWriter, LakeError> {
         let lock = WriteLock::take(lake.folder())?;
         lake.refuse_replaced()?;
         let left = lake.left().take();
@@ -90,7 +97,7 @@ impl LakeWriter {
             notice: Duration::ZERO,
             erased_ids: ErasedIds::default(),
             resumed: Vec::new(),
-            erases_again: false,
+            erases_again,
             _lock: lock,
         };
         writer.go_on_erasing()?;

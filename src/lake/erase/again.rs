@@ -34,10 +34,10 @@ type Meant = BTreeMap<(Mode, String, i64), OwnerIds>;
 
 impl LakeWriter {
     /// Erases rows from this copy of a lake if they were erased from the original after the copy was made. Returns a
-    /// result for each mode, application and owner with such rows. From now on this writer enters no erasure in the
-    /// ledger, because these erasures come from the ledger.
+    /// result for each mode, application and owner with such rows. The writer must be one that repeats erasures
+    /// ([`Lake::writer_that_repeats`](crate::lake::Lake::writer_that_repeats)), because these erasures come from the
+    /// ledger.
     pub fn erase_again(&mut self, since: &ErasedSince) -> Result<Vec<Erased>, LakeError> {
-        self.erases_again = true;
         if since.is_empty() {
             return Ok(Vec::new());
         }

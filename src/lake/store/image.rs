@@ -188,12 +188,7 @@ fn of_copy(error: rusqlite::Error, to: &Path) -> LakeError {
 /// ledger is damaged, or lacks entries that the catalog has recorded.
 pub fn ledger_for_backup(dir: &Path) -> Result<(Ledger, bool), LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
-    let read = || {
-        let reader = catalog::open_reader(&folder)?;
-        Ok((catalog::owner_key(&reader)?, catalog::ledger(&reader)?))
-    };
-    let (key, known) = read().map_err(|error: LakeError| error.of_catalog(folder.path()))?;
-    let found = ledger::for_backup(folder.path(), key, known.as_ref())?;
+    let found = ledger::for_backup(folder.path())?;
     Ok((found.ledger, found.is_instead))
 }
 

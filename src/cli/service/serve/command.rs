@@ -95,6 +95,10 @@ pub(in crate::cli) struct Args {
 /// Serves the lake until a signal stops the server.
 pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     let lake = opened(&args.data, args.sealed)?;
+    let ledger = lake.check_ledger();
+    if let Err(older @ LakeError::Older { .. }) = ledger {
+        return Err(Failure::input(older.to_string()));
+    }
     let parameters = parameters(args.search_parameters.as_deref())?;
     let terminology = terminology::open(&args.data, args.terminology.as_deref());
     let terminology = terminology.map_err(|failure| failure.of_option("--terminology"))?;
@@ -113,7 +117,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
     store.settings().set_base_url(&base_url).map_err(Failure::other)?;
     println!("Serving {} at {base_url}/fhir", args.data.display());
     warn_of_no_sources(&store).map_err(Failure::other)?;
-    if let Err(error) = lake.check_ledger() {
+    if let Err(error) = ledger {
         tracing::warn!("no erasure ends, and no backup is made, because {error}");
     }
     serve(

@@ -13,7 +13,7 @@ use super::super::super::owners::owner::OwnerKey;
 use super::super::super::store::folder::Folder;
 use super::super::super::store::open::Lake;
 use super::super::Erasure;
-use super::hashes::{Keyer, lake_id};
+use super::hashes::{ErasedSince, Keyer, lake_id};
 use super::lines::{Entered, Entry, Lines, not_the_one};
 use super::place::{named, place};
 use super::read::{Ledger, append, create, open_locked, read_lines, torn};
@@ -22,7 +22,8 @@ use super::read::{Ledger, append, create, open_locked, read_lines, torn};
 /// Returns the record after these erasures. The transaction that ends them stores it in the catalog.
 ///
 /// Returns [`LakeError::Ledger`] if the ledger at its path is not the one that the catalog has recorded, or lacks
-/// entries of this lake, or is damaged. Without a record, this function enters the erasures only if the ledger's file
+/// entries of this lake, or is damaged, and [`LakeError::Older`] if it has entries that this copy of the lake has never
+/// had. Without a record, this function enters the erasures only if the ledger's file
 /// exists or [`VARIABLE`](super::VARIABLE) is set. If the variable is set and the file is missing, it creates the file.
 /// Otherwise there is no ledger yet, and it returns `None`.
 pub(in crate::lake) fn enter(
@@ -39,7 +40,19 @@ pub(in crate::lake) fn enter(
         }
         create(&path)?;
     }
+    if let Some(lines) = read_lines(&path)? {
+        check_is_not_older(&path, &lines, (key, known), erasures)?;
+    }
     enter_at(&path, (key, known), erasures, now, Mend::Allowed).map(Some)
+}
+
+/// Returns what a catalog of the lake with this owner key may record of the ledger at its path, with the number of its
+/// newest erasure. Returns `None` if there is no ledger, if it cannot be read, or if it has no entry of the lake.
+pub(in crate::lake) fn entered_at_place(dir: &Path, key: OwnerKey) -> Option<(Entered, u64)> {
+    let lines = read_lines(&place(dir)).ok().flatten()?;
+    let lake = lake_id(key);
+    let newest = lines.of(&lake).map(|(entry, _)| entry.number).max()?;
+    Some((lines.entered(&lake), newest))
 }
 
 /// A ledger that a backup may rely on.
@@ -54,9 +67,15 @@ pub(in crate::lake) struct ForBackup {
 /// Returns the ledger of a lake, for a backup. Creates it if the file is missing. If the ledger has the id that the
 /// catalog has recorded, it must have all entries that the catalog knows. An incomplete last line is cut off if its
 /// erasure has not ended.
-pub(in crate::lake) fn for_backup(dir: &Path, key: OwnerKey, known: Option<&Entered>) -> Result<ForBackup, LakeError> {
+///
+/// Returns [`LakeError::Older`] if the ledger has entries that this copy of the lake has never had.
+pub(in crate::lake) fn for_backup(dir: &Path) -> Result<ForBackup, LakeError> {
     let path = place(dir);
-    let Some(lines) = read_lines(&path)? else {
+    // Read the ledger before the catalog. Then the catalog has recorded all erasures of the entries.
+    let lines = read_lines(&path)?;
+    let Recorded { key, known, pending } = recorded(dir)?;
+    let known = known.as_ref();
+    let Some(lines) = lines else {
         let ledger = Ledger::read_or_create(&path)?;
         let is_instead = known.is_some();
         return Ok(ForBackup { ledger, is_instead });
@@ -64,6 +83,9 @@ pub(in crate::lake) fn for_backup(dir: &Path, key: OwnerKey, known: Option<&Ente
     // Another ledger may be there, for example one that another lake's backup has made after the loss of a shared one.
     // Then no entry of it is known.
     let is_instead = known.is_some_and(|known| known.ledger != lines.head.ledger);
+    if !is_instead {
+        check_is_not_older(&path, &lines, (key, known), &pending)?;
+    }
     let known = known.filter(|_| !is_instead);
     enter_at(&path, (key, known), &[], SystemClock.now(), Mend::Allowed)?;
     let ledger = Ledger::read(&path)?.ok_or_else(|| not_the_one(&path, "is missing"))?;
@@ -75,7 +97,7 @@ impl Ledger {
     /// the rows of these erasures. A restored copy must lose the rows, even if the lake itself never finishes the
     /// erasures.
     pub fn enter_pending(&self, dir: &Path) -> Result<(), LakeError> {
-        let (key, pending) = pending(dir)?;
+        let Recorded { key, pending, .. } = recorded(dir)?;
         if pending.is_empty() {
             return Ok(());
         }
@@ -88,6 +110,20 @@ impl Ledger {
             Mend::Refused,
         )
         .map(drop)
+    }
+
+    /// Returns the hashes of everything whose erasure has not ended in this copy of a lake, as far as its catalog in
+    /// `dir` knows.
+    pub fn not_ended(&self, dir: &Path) -> Result<ErasedSince, LakeError> {
+        let Recorded { key, known, .. } = recorded(dir)?;
+        let ended = match known {
+            Some(known) => {
+                self.check_has(key, &known)?;
+                known.entries
+            }
+            None => 0,
+        };
+        Ok(self.erased(key, 0, |entry| entry.nth > ended))
     }
 
     /// Returns an error if this ledger lacks entries that the catalog in `dir` has recorded.
@@ -104,14 +140,25 @@ impl Ledger {
 
 impl Lake {
     /// Returns an error if the ledger that this lake's catalog has recorded is missing, lacks entries of this lake, or
-    /// is damaged. An incomplete last line is no error if the next writer mends it.
+    /// is damaged. An incomplete last line is no error if the next writer mends it. Returns [`LakeError::Older`] if the
+    /// ledger has entries that this copy of the lake has never had.
     pub fn check_ledger(&self) -> Result<(), LakeError> {
-        let Some(known) = self.with_reader(catalog::ledger)? else {
-            return Ok(());
-        };
         let path = place(self.folder().path());
-        let lines = read_lines(&path)?.ok_or_else(|| not_the_one(&path, "is missing"))?;
-        check(&path, &lines, self.owner_key(), Some(&known), Mend::Allowed)
+        // Read the ledger before the catalog. Then the catalog has recorded all erasures of the entries.
+        let lines = read_lines(&path);
+        let Recorded { key, known, pending } = recorded(self.folder().path())?;
+        let lines = match (lines, &known) {
+            // Without a record the file may be anything.
+            (Err(_), None) => return Ok(()),
+            (lines, _) => lines?,
+        };
+        let Some(lines) = lines else {
+            return known.map_or(Ok(()), |_| Err(not_the_one(&path, "is missing")));
+        };
+        if let Some(known) = &known {
+            check(&path, &lines, key, Some(known), Mend::Allowed)?;
+        }
+        check_is_not_older(&path, &lines, (key, known.as_ref()), &pending)
     }
 }
 
@@ -129,6 +176,30 @@ fn check(path: &Path, lines: &Lines, key: OwnerKey, known: Option<&Entered>, men
     known.map_or(Ok(()), |known| lines.check_has(path, &lake, known))?;
     let is_fine = lines.torn.is_empty() || mend == Mend::Allowed && lines.is_torn_of(&lake);
     if is_fine { Ok(()) } else { Err(torn(path, lines)) }
+}
+
+/// Returns an error if the ledger has entries of the lake that neither have ended, as far as the catalog knows, nor are
+/// of one of its unfinished erasures. Then this is a copy of the lake from before these erasures, or the lake has more
+/// than one copy that is written. An entry of an unfinished erasure may have another number, because an erasure that is
+/// requested again replaces the unfinished one of the same rows.
+fn check_is_not_older(
+    path: &Path,
+    lines: &Lines,
+    (key, known): (OwnerKey, Option<&Entered>),
+    pending: &[Arc<Erasure>],
+) -> Result<(), LakeError> {
+    let keyer = Keyer::new(key, &lines.salt);
+    let pending: Vec<Vec<String>> = pending.iter().map(|erasure| keyer.rows(erasure)).collect();
+    let ended = known.map_or(0, |known| known.entries);
+    let own = lines.of(&keyer.lake).map(|(entry, _)| entry);
+    let missed = own
+        .filter(|entry| entry.nth > ended && !pending.contains(&entry.rows))
+        .count();
+    if missed == 0 {
+        return Ok(());
+    }
+    let path = path.to_owned();
+    Err(LakeError::Older { path, missed })
 }
 
 fn enter_at(
@@ -175,12 +246,28 @@ fn enter_at(
     Ok(entered)
 }
 
-/// Returns the erasures that the catalog in `dir` has recorded and not finished. Also returns the lake's owner key.
-fn pending(dir: &Path) -> Result<(OwnerKey, Vec<Arc<Erasure>>), LakeError> {
+/// What a catalog has recorded about erasures.
+struct Recorded {
+    /// The lake's owner key.
+    key: OwnerKey,
+    /// The ledger, with the entries of erasures that have ended.
+    known: Option<Entered>,
+    /// The unfinished erasures.
+    pending: Vec<Arc<Erasure>>,
+}
+
+/// Returns what the catalog in `dir` has recorded about erasures.
+fn recorded(dir: &Path) -> Result<Recorded, LakeError> {
     let folder = Folder::new(dir).map_err(LakeError::io("find", dir))?;
     let read = || {
-        let reader = catalog::open_reader(&folder)?;
-        Ok((catalog::owner_key(&reader)?, catalog::erasures(&reader)?.pending))
+        let mut reader = catalog::open_reader(&folder)?;
+        // In one transaction, because an erasure may end meanwhile.
+        let reader = reader.transaction()?;
+        Ok(Recorded {
+            key: catalog::owner_key(&reader)?,
+            known: catalog::ledger(&reader)?,
+            pending: catalog::erasures(&reader)?.pending,
+        })
     };
     read().map_err(|error: LakeError| error.of_catalog(folder.path()))
 }

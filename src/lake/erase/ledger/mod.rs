@@ -24,7 +24,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::lake) use enter::{enter, for_backup};
+pub(in crate::lake) use enter::{enter, entered_at_place, for_backup};
 pub(crate) use hashes::lake_id;
 pub use hashes::{ErasedSince, Whose};
 pub use lines::Entered;

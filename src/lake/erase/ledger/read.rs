@@ -136,9 +136,13 @@ impl Ledger {
 
     /// Returns the hashes of everything that was erased from a lake after its erasure with this number.
     pub fn since(&self, key: OwnerKey, number: u64) -> ErasedSince {
+        self.erased(key, number, |entry| entry.number > number)
+    }
+
+    pub(super) fn erased(&self, key: OwnerKey, number: u64, is_later: impl Fn(&Entry) -> bool) -> ErasedSince {
         let keyer = Keyer::new(key, &self.lines.salt);
         let own = self.lines.of(&keyer.lake).map(|(entry, _)| entry);
-        let later: Vec<&Entry> = own.filter(|entry| entry.number > number).collect();
+        let later: Vec<&Entry> = own.filter(|entry| is_later(entry)).collect();
         ErasedSince {
             rows: later.iter().flat_map(|entry| entry.rows.iter().cloned()).collect(),
             newest: later.iter().map(|entry| entry.number).max().unwrap_or(number),
