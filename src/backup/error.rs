@@ -34,6 +34,17 @@ pub enum BackupError {
         /// The reason, as the rest of a sentence that begins with the path.
         what: &'static str,
     },
+    /// The folder into which a backup is being restored has something that no restore has made.
+    #[error(
+        "{} is not empty: no restore has made {entry} there; move it away, and repeat the restore",
+        .path.display()
+    )]
+    Foreign {
+        /// The data folder.
+        path: PathBuf,
+        /// The name in the folder.
+        entry: String,
+    },
     /// Another process uses this folder of backups.
     #[error("another process is at work in {}; try again later", .0.display())]
     Busy(PathBuf),
@@ -55,6 +66,18 @@ pub enum BackupError {
         .0.display()
     )]
     NoKeys(PathBuf),
+    /// The keys of a sealed lake were given from the folder into which the backup is to be restored.
+    #[error(
+        "the keys {} are in the data folder {}, and a backup is restored into an empty folder: move them to another place, and name them there",
+        .keys.display(),
+        .data.display()
+    )]
+    KeysBelow {
+        /// The given path of the keys.
+        keys: PathBuf,
+        /// The data folder.
+        data: PathBuf,
+    },
     /// The keys of a sealed lake cannot be read.
     #[error(transparent)]
     Keys(#[from] SealError),
@@ -135,6 +158,8 @@ impl BackupError {
             ),
             BackupError::Keys(error) => error.is_of_input(),
             BackupError::Folder { .. }
+            | BackupError::Foreign { .. }
+            | BackupError::KeysBelow { .. }
             | BackupError::NoSnapshot { .. }
             | BackupError::NoLedger { .. }
             | BackupError::Halfway(_)

@@ -12,6 +12,7 @@
 
 mod apply;
 mod beside;
+mod building;
 mod clean;
 mod contents;
 mod error;

@@ -1,35 +1,26 @@
 //! Restores a snapshot into an empty folder. A restore builds the snapshot in a subfolder, compares it with its
 //! manifest, and repeats the later erasures. Then it moves the parts to their places, the catalog last. Until the
 //! catalog is there, the folder has no lake, and while the subfolder is there, no command makes one. If a restore was
-//! killed, the next one removes what it has left. If only the subfolder had to be removed, the next one does that, and
-//! returns the result that the killed one has written down.
+//! killed, the next one removes what it has left (`building`). If only the subfolder had to be removed, the next one
+//! does that, and returns the result that the killed one has written down.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::apply::{Rules, apply};
+use super::building::{self, Building};
 use super::error::BackupError;
 use super::files::{Files, How, is_never_changed};
 use super::folder::{BackupFolder, sync_folder};
-use super::manifest::{CATALOG, Manifest, slashed};
+use super::manifest::{Manifest, slashed};
 use super::sealed::SnapshotKeys;
 use crate::lake::LakeError;
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
-use crate::lake::store::image::{LakeImage, Lost, RESTORING, Reserved, discard_keys, erasures, settle_image};
+use crate::lake::store::image::{LakeImage, Lost, Reserved, erasures, settle_image};
 use crate::private;
-
-const LOCK: &str = "lock";
-/// The file in the subfolder that has the result of the restore. It is written before the first part is moved.
-const RESULT: &str = "restored.json";
-/// The copy of the ledger in the subfolder, until the restored lake gets it.
-const LEDGER: &str = "ledger";
-/// The name of an empty file in the subfolder. Without it, the subfolder is somebody else's.
-const MARK: &str = "tabularium-restore";
 
 /// The options of a restore.
 #[derive(Clone, Debug, Default)]
@@ -74,19 +65,16 @@ pub struct Restored {
 pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) -> Result<Restored, BackupError> {
     let place = BackupFolder::open(from)?;
     let manifest = place.manifest(options.snapshot.as_deref())?;
-    if let Some(restored) = end_killed(data, &manifest.id)? {
+    refuse_keys_below(data, options.keys.as_deref())?;
+    if let Some(restored) = building::end_killed(data, &manifest.id)? {
         return Ok(restored);
     }
     let ledger = find_ledger(&place, &manifest, data, options)?;
-    left_behind(data)?;
+    building::check(data)?;
     let keys = SnapshotKeys::find(&place, &manifest, options.keys.as_deref(), options.accept_loss)?;
     private::folder(data).map_err(BackupError::io("make", data))?;
     let reserved = Reserved::take(data)?;
-    let building = data.join(RESTORING);
-    clear(data)?;
-    private::folder(&building).map_err(BackupError::io("make", &building))?;
-    mark(&building)?;
-    sync_folder(data)?;
+    let building = Building::begin(data)?;
     // The new folder gets a copy of the ledger beside it, because later restores of this folder's backups need it. If
     // there is a ledger already, add what it lacks. If it is another lake's ledger, the restore fails here, before it
     // builds anything. If there is none, the copy is made in the subfolder, and carried there when it is complete. So a
@@ -95,42 +83,59 @@ pub fn restore(from: &Path, data: &Path, options: &Restoring, rules: Rules<'_>) 
     let own = ledger::place(data);
     let is_named = std::env::var_os(ledger::VARIABLE).is_some_and(|named| !named.is_empty());
     let is_there = is_named || own.try_exists().map_err(BackupError::io("find", &own))?;
-    let copy = if is_there { own.clone() } else { building.join(LEDGER) };
+    let copy = if is_there { own.clone() } else { building.ledger() };
     let carried = ledger.map_or(Ok(None), |ledger| {
         ledger.carry_to(&copy)?;
         Ledger::read(&copy)
     });
-    let ledger = carried.inspect_err(|_| drop(remove_building(&building, MARK)))?;
-    let built = build(
-        (&place, &manifest),
-        &building,
-        (ledger.as_ref(), keys.as_ref()),
-        options,
-        rules,
-    );
-    let carried = built.and_then(|restored| {
+    let finished = carried.map_err(BackupError::from).and_then(|ledger| {
+        let dir = building.path();
+        let restored = build(
+            (&place, &manifest),
+            dir,
+            (ledger.as_ref(), keys.as_ref()),
+            options,
+            rules,
+        )?;
         match &ledger {
             Some(ledger) if !is_there => ledger.read_again()?.carry_to(&own)?,
             _ => {}
         }
-        write_result(&building, &restored)?;
-        Ok(restored)
+        let parts = building.write_result(&restored)?;
+        Ok((restored, parts))
     });
-    let restored = match carried {
-        Ok(restored) => restored,
+    let (restored, parts) = match finished {
+        Ok(finished) => finished,
         Err(error) => {
-            // The unfinished folder is useless. Destroy its keys, because they may open files with rows of people who
-            // were erased after the snapshot.
-            if let Err(error) = discard_keys(&building) {
-                tracing::warn!(%error, "keys of an unfinished restore stay");
-            }
-            let _ = remove_building(&building, MARK);
+            building.discard();
             return Err(error);
         }
     };
-    show(&building, data)?;
+    building.show(&parts)?;
     drop(reserved);
     Ok(restored)
+}
+
+/// Returns an error if the keys are in the folder `data`, by the given path or by the links on it. The folder must be
+/// empty.
+fn refuse_keys_below(data: &Path, keys: Option<&Path>) -> Result<(), BackupError> {
+    let Some(keys) = keys else {
+        return Ok(());
+    };
+    let below = |keys: std::io::Result<PathBuf>, data: std::io::Result<PathBuf>| {
+        keys.is_ok_and(|keys| data.is_ok_and(|data| keys.starts_with(data)))
+    };
+    let folder = keys.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let is_below = below(std::path::absolute(keys), std::path::absolute(data))
+        || below(keys.canonicalize(), data.canonicalize())
+        || below(folder.unwrap_or(Path::new(".")).canonicalize(), data.canonicalize());
+    if !is_below {
+        return Ok(());
+    }
+    Err(BackupError::KeysBelow {
+        keys: keys.to_owned(),
+        data: data.to_owned(),
+    })
 }
 
 /// Finds the ledger, and checks that it belongs to the backups. If there is no such ledger, returns `None` if the
@@ -164,100 +169,6 @@ fn find_ledger(
         Err(error) => return Err(error.into()),
     };
     Err(BackupError::NoLedger { path, what: refused })
-}
-
-/// Ends a restore of this snapshot that was killed after all parts were in their places, and returns its result.
-/// Returns `None` if there is none.
-fn end_killed(data: &Path, id: &str) -> Result<Option<Restored>, BackupError> {
-    let building = data.join(RESTORING);
-    let Ok(text) = private::read(&building.join(RESULT)) else {
-        return Ok(None);
-    };
-    let restored = serde_json::from_slice::<Restored>(&text).ok();
-    let Some(restored) = restored.filter(|restored| restored.id == id && data.join(CATALOG).exists()) else {
-        return Ok(None);
-    };
-    remove_building(&building, RESULT)?;
-    Ok(Some(restored))
-}
-
-/// Writes down the result of a restore, durably.
-fn write_result(building: &Path, restored: &Restored) -> Result<(), BackupError> {
-    let path = building.join(RESULT);
-    let write = || -> std::io::Result<()> {
-        let mut file = private::options().write(true).create(true).open(&path)?;
-        file.set_len(0)?;
-        file.write_all(&serde_json::to_vec(restored)?)?;
-        file.sync_all()
-    };
-    write().map_err(BackupError::io("write", &path))?;
-    sync_folder(building)
-}
-
-/// Marks the subfolder as one that a restore has made.
-fn mark(building: &Path) -> Result<(), BackupError> {
-    let path = building.join(MARK);
-    let made = private::options().write(true).create(true).open(&path);
-    made.map_err(BackupError::io("write", &path))?;
-    sync_folder(building)
-}
-
-/// Whether a restore has made the subfolder `restoring` of `data`, which has entries with these names. A restore that
-/// was killed before it made the mark, or after it removed the mark, leaves the subfolder empty and alone.
-fn is_ours(data: &Path, names: &[OsString]) -> bool {
-    let building = data.join(RESTORING);
-    if !building.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        return false;
-    }
-    let is_marked = building
-        .join(MARK)
-        .symlink_metadata()
-        .is_ok_and(|found| found.is_file());
-    let is_empty = || std::fs::read_dir(&building).is_ok_and(|mut entries| entries.next().is_none());
-    is_marked || names.len() == 1 && is_empty()
-}
-
-/// Returns the names of the files and folders in `data`, except the lock. If there are any, they must be the remains of
-/// a killed restore: its folder `restoring` is among them, and no catalog. Otherwise returns an error.
-fn left_behind(data: &Path) -> Result<Vec<OsString>, BackupError> {
-    let entries = match std::fs::read_dir(data) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(BackupError::io("read", data))?,
-    };
-    let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
-    let mut names: Vec<_> = names.collect::<Result<_, _>>().map_err(BackupError::io("read", data))?;
-    names.retain(|name| name != LOCK);
-    let was_restoring = is_ours(data, &names) && !names.iter().any(|name| name == CATALOG);
-    if !names.is_empty() && !was_restoring {
-        return Err(BackupError::Folder {
-            path: data.to_owned(),
-            what: "is not empty; a backup is restored into an empty folder",
-        });
-    }
-    Ok(names)
-}
-
-/// Removes the keys, files and folders that a killed restore has left in `data`.
-fn clear(data: &Path) -> Result<(), BackupError> {
-    if left_behind(data)?.is_empty() {
-        return Ok(());
-    }
-    // Destroy the keys that the killed restore has left. They may open files with rows of people who were erased after
-    // the snapshot.
-    discard_keys(&data.join(RESTORING))?;
-    discard_keys(data)?;
-    let mut names = left_behind(data)?;
-    // Remove the folder `restoring` last, because the next restore recognizes the remains by it.
-    names.sort_by_key(|name| name == RESTORING);
-    for name in names {
-        let path = data.join(&name);
-        if name == RESTORING {
-            remove_building(&path, MARK)?;
-            continue;
-        }
-        remove(&path)?;
-    }
-    Ok(())
 }
 
 fn build(
@@ -349,50 +260,4 @@ fn sync_all(dir: &Path) -> Result<(), BackupError> {
         }
     }
     sync_folder(dir)
-}
-
-/// Moves the parts of the built folder to their places, the catalog last.
-fn show(building: &Path, data: &Path) -> Result<(), BackupError> {
-    let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
-    for entry in entries {
-        let name = entry.map_err(BackupError::io("read", building))?.file_name();
-        let stays = [LOCK, LEDGER, MARK, RESULT].iter().any(|known| name == *known);
-        if stays || name.to_string_lossy().starts_with(CATALOG) {
-            continue;
-        }
-        let (from, to) = (building.join(&name), data.join(&name));
-        std::fs::rename(&from, &to).map_err(BackupError::io("write", &to))?;
-    }
-    sync_folder(data)?;
-    let to = data.join(CATALOG);
-    std::fs::rename(building.join(CATALOG), &to).map_err(BackupError::io("write", &to))?;
-    sync_folder(data)?;
-    remove_building(building, RESULT)
-}
-
-/// Removes the subfolder. The file `last` goes last, because the next restore recognizes the subfolder by it.
-fn remove_building(building: &Path, last: &str) -> Result<(), BackupError> {
-    let entries = std::fs::read_dir(building).map_err(BackupError::io("read", building))?;
-    for entry in entries {
-        let path = entry.map_err(BackupError::io("read", building))?.path();
-        if path.file_name().is_some_and(|name| name == last) {
-            continue;
-        }
-        remove(&path)?;
-    }
-    match std::fs::remove_dir_all(building) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(BackupError::io("remove", building)(error)),
-        _ => Ok(()),
-    }
-}
-
-/// Removes a file, or a folder with all that is in it. Of a link, removes the link alone.
-fn remove(path: &Path) -> Result<(), BackupError> {
-    let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
-    let removed = if is_folder {
-        std::fs::remove_dir_all(path)
-    } else {
-        std::fs::remove_file(path)
-    };
-    removed.map_err(BackupError::io("remove", path))
 }

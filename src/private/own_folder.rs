@@ -71,6 +71,15 @@ impl OwnFolder {
             .and_then(regular)
     }
 
+    /// Opens an existing file in this folder to write it. Fails if it is a link, or no regular file.
+    pub(crate) fn file_to_write(&self, name: impl AsRef<OsStr>) -> Result<File> {
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, plain(name.as_ref())?, flags, Mode::empty());
+        fd.map_err(|error| explained(error.into()))
+            .map(File::from)
+            .and_then(regular)
+    }
+
     /// Returns the kind of the entry with this name. `None` if there is none.
     pub(crate) fn kind(&self, name: impl AsRef<OsStr>) -> Result<Option<Kind>> {
         match statat(&self.fd, plain(name.as_ref())?, AtFlags::SYMLINK_NOFOLLOW) {
@@ -113,6 +122,24 @@ impl OwnFolder {
             Some(_) => Err(Error::new(ErrorKind::InvalidInput, "it is no regular file, and stays")),
             None => Err(ErrorKind::NotFound.into()),
         }
+    }
+
+    /// Removes an empty folder of this folder. Fails if it is a link.
+    pub(crate) fn remove_folder(&self, name: impl AsRef<OsStr>) -> Result<()> {
+        Ok(unlinkat(&self.fd, plain(name.as_ref())?, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Removes an entry of this folder: a file, or a folder with all that is in it. Of a link, removes the link alone.
+    pub(crate) fn remove_all(&self, name: impl AsRef<OsStr>) -> Result<()> {
+        let name = plain(name.as_ref())?;
+        if self.kind(name)? != Some(Kind::Folder) {
+            return Ok(unlinkat(&self.fd, name, AtFlags::empty())?);
+        }
+        let folder = self.folder(name)?;
+        for (name, _) in folder.entries()? {
+            folder.remove_all(name)?;
+        }
+        self.remove_folder(name)
     }
 
     /// Makes the names in this folder durable.
@@ -178,5 +205,14 @@ mod tests {
         linked.rename("own", &linked.folder("new").unwrap(), "moved").unwrap();
         linked.folder("new").unwrap().remove("moved").unwrap();
         assert!(others.path().join("file").is_file());
+        // A folder is removed with the links in it, and nothing behind them.
+        assert!(folder.file_to_write("file").is_err());
+        assert!(folder.remove_folder("link").is_err());
+        std::fs::create_dir_all(ours.path().join("new/deep")).unwrap();
+        symlink(others.path(), ours.path().join("new/deep/link")).unwrap();
+        folder.remove_all("new").unwrap();
+        folder.remove_all("link").unwrap();
+        assert!(!ours.path().join("new").exists() && !ours.path().join("link").exists());
+        assert!(others.path().join("below").is_dir());
     }
 }

@@ -236,13 +236,14 @@ fn is_no_empty_folder(scene: &Scene, to: &Path) {
 fn a_restore_killed_between_its_moves_can_be_repeated_and_its_folder_is_not_taken_for_an_empty_one() {
     let scene = Scene::new();
     scene.import(super::PEOPLE);
-    scene.backup(&[]);
+    let id = scene.backup(&[]);
     let whole = scene.restore("whole", &[]);
     let expected = all(&whole);
     let entries = std::fs::read_dir(&whole).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.retain(|name| name != "lock" && name != "catalog.sqlite");
     names.sort();
+    let written = written(&id, &names);
     let to = scene.path("restored");
     // The folder of parts is read in any order.
     for _ in 0..names.len() {
@@ -251,7 +252,7 @@ fn a_restore_killed_between_its_moves_can_be_repeated_and_its_folder_is_not_take
             let building = to.join("restoring");
             std::fs::create_dir_all(&building).unwrap();
             std::fs::write(to.join("lock"), "").unwrap();
-            std::fs::write(building.join("restored.json"), "{}").unwrap();
+            std::fs::write(building.join("restored.json"), &written).unwrap();
             std::fs::write(building.join("tabularium-restore"), "").unwrap();
             for (at, name) in names.iter().enumerate() {
                 let place = if at < moved { &to } else { &building };
@@ -280,7 +281,15 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The catalog is in its place, and the killed restore has not removed its folder of parts.
+/// What a restore writes down before it moves its parts.
+pub(super) fn written(id: &str, parts: &[impl AsRef<std::ffi::OsStr>]) -> String {
+    let parts: Vec<_> = parts.iter().map(|part| part.as_ref().to_str().unwrap()).collect();
+    let result = serde_json::json!({"id": id, "files": 7, "bytes": 1, "owners": 0, "ended": 0, "without_ledger": false,
+        "lost": {"files": 0, "rows": 0, "attachments": 0}, "left": [], "parts": parts});
+    result.to_string()
+}
+
+/// The catalog is in its place, and the killed restore has not removed all of its folder of parts.
 #[test]
 fn a_restore_killed_after_its_last_move_is_ended_by_the_same_command() {
     let scene = Scene::new();
@@ -288,16 +297,42 @@ fn a_restore_killed_after_its_last_move_is_ended_by_the_same_command() {
     let id = scene.backup(&[]);
     let to = scene.restore("restored", &[]);
     let building = to.join("restoring");
+    for left in [
+        &[
+            "restoring/tabularium-restore",
+            "restoring/restored.json",
+            "restoring/lock",
+        ][..],
+        &["restoring/tabularium-restore", "restoring/restored.json"],
+        &["restoring/tabularium-restore", "restored.json"],
+        &["restoring/", "restored.json"],
+        &["restored.json"],
+    ] {
+        for name in left {
+            let path = to.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            match *name {
+                "restoring/" => std::fs::create_dir_all(&building).unwrap(),
+                name if name.ends_with(".json") => std::fs::write(&path, written(&id, &["data"])).unwrap(),
+                _ => std::fs::write(&path, "").unwrap(),
+            }
+        }
+        let ended = succeeds(&scene.run_restore(&to, &[]));
+        assert!(
+            ended.contains(&format!("restored snapshot {id}: 7 files")),
+            "{left:?}: {ended}"
+        );
+        is_good(&to);
+        assert!(!to.join("restored.json").exists());
+        // Now the folder is that of a lake like any other.
+        assert_eq!(scene.run_restore(&to, &[]).status.code(), Some(2));
+    }
+    // Without a result nobody knows which snapshot it was. But the empty folder goes.
     std::fs::create_dir(&building).unwrap();
-    let result = serde_json::json!({"id": id, "files": 7, "bytes": 1, "owners": 0, "ended": 0, "without_ledger": false,
-        "lost": {"files": 0, "rows": 0, "attachments": 0}, "left": []});
-    std::fs::write(building.join("restored.json"), result.to_string()).unwrap();
-    std::fs::write(building.join("lock"), "").unwrap();
-    let ended = succeeds(&scene.run_restore(&to, &[]));
-    assert!(ended.contains(&format!("restored snapshot {id}: 7 files")), "{ended}");
+    let refused = scene.run_restore(&to, &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("is not empty"), "{}", said(&refused));
     is_good(&to);
-    // Now the folder is that of a lake like any other.
-    assert_eq!(scene.run_restore(&to, &[]).status.code(), Some(2));
 }
 
 /// The same over sealed lakes, in a process of its own.

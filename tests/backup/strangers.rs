@@ -5,8 +5,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::{PEOPLE, Scene, all, program, said, succeeds};
+use super::killed::written;
+use super::{PEOPLE, Scene, all, is_good, program, said, succeeds};
+use crate::harness::kind;
 use crate::harness::lake::files_below;
+use crate::harness::process::PROGRAM;
 
 const SUM: &str = "ab00000000000000000000000000000000000000000000000000000000000000";
 
@@ -250,4 +253,159 @@ fn a_restore_does_not_empty_a_folder_of_others() {
     symlink(scene.path("elsewhere"), to.join("restoring")).unwrap();
     assert_eq!(scene.run_restore(&to, &[]).status.code(), Some(2));
     assert!(scene.path("elsewhere/tabularium-restore").exists());
+}
+
+/// A repeated restore used to remove everything in the folder of the killed one.
+#[test]
+fn a_repeated_restore_leaves_what_others_have_put_there() {
+    let scene = Scene::with(PEOPLE);
+    let id = scene.backup(&[]);
+    let expected = all(&scene.data());
+    let to = scene.path("restored");
+    let result = written(&id, &["data", "catalog.mark", "terminology"]);
+    for (ours, theirs) in [
+        // The restore was killed while it built the parts, or while it wrote its result. It has moved nothing.
+        (&["restoring/data/x"][..], "letter.txt"),
+        (&["restoring/data/x"], "data/letter.txt"),
+        (&["restoring/restored.json"], "catalog.mark"),
+        (&["restoring/data/x"], "restored.json"),
+        // It was killed between its moves.
+        (
+            &["restoring/restored.json", "catalog.mark", "restoring/data/x"],
+            "letter.txt",
+        ),
+        (&["restoring/restored.json", "data/x", "terminology/x"], "service.key"),
+        (
+            &["restoring/restored.json", "catalog.mark", "restoring/data/x"],
+            "data/letter.txt",
+        ),
+    ] {
+        let is_moving = ours.contains(&"restoring/restored.json") && ours.len() > 1;
+        for name in ours {
+            let text = if is_moving { &result } else { &result[..100] };
+            write(&to.join(name), if name.ends_with(".json") { text } else { "ours" });
+        }
+        write(&to.join("restoring/tabularium-restore"), "");
+        write(&to.join(theirs), "theirs");
+        let before = files_below(&to);
+        let refused = scene.run_restore(&to, &[]);
+        let entry = theirs.split('/').next().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{theirs}: {}", said(&refused));
+        let clause = format!("no restore has made {entry} there");
+        assert!(said(&refused).contains(&clause), "{theirs}: {}", said(&refused));
+        let mut after = files_below(&to);
+        after.remove(&to.join("lock"));
+        assert_eq!(after, before, "{theirs}");
+        assert_eq!(std::fs::read_to_string(to.join(theirs)).unwrap(), "theirs");
+        // If it is moved away, the restore can be repeated.
+        std::fs::rename(to.join(entry), scene.path("moved")).unwrap();
+        succeeds(&scene.run_restore(&to, &[]));
+        is_good(&to);
+        assert_eq!(all(&to), expected);
+        std::fs::remove_dir_all(&to).unwrap();
+        let moved = scene.path("moved");
+        let _ = std::fs::remove_file(&moved).or_else(|_| std::fs::remove_dir_all(&moved));
+        let _ = std::fs::remove_file(scene.path("restored.erasures"));
+    }
+}
+
+/// A link in the place of the keys used to be followed: its target was overwritten.
+#[test]
+fn a_repeated_restore_destroys_no_keys_through_a_link() {
+    let scene = Scene::with(PEOPLE);
+    let id = scene.backup(&[]);
+    let to = scene.path("restored");
+    let sealed = Scene::new();
+    let input = sealed.path("input.ndjson");
+    write(&input, PEOPLE);
+    let (data, input) = (sealed.data(), input.to_str().unwrap().to_owned());
+    let mut import = Command::new(PROGRAM);
+    import.args(["import", "--sealed", "--data", data.to_str().unwrap(), &input]);
+    succeeds(&import.env(kind::KEK.0, kind::KEK.1).output().unwrap());
+    let keys = data.join("keys.sqlite");
+    let whole = std::fs::read(&keys).unwrap();
+    for (place, is_refused) in [("keys.sqlite", true), ("restoring/keys.sqlite", false)] {
+        write(&to.join("restoring/tabularium-restore"), "");
+        write(
+            &to.join("restoring/restored.json"),
+            &written(&id, &["data", "keys.sqlite"]),
+        );
+        symlink(&keys, to.join(place)).unwrap();
+        let done = scene.run_restore(&to, &[]);
+        assert_eq!(std::fs::read(&keys).unwrap(), whole, "{place}");
+        if is_refused {
+            assert_eq!(done.status.code(), Some(2), "{}", said(&done));
+            assert!(said(&done).contains("keys.sqlite"), "{}", said(&done));
+            assert!(to.join(place).is_symlink());
+        } else {
+            succeeds(&done);
+        }
+        std::fs::remove_dir_all(&to).unwrap();
+    }
+    // The lake that owns the keys can still be read.
+    let mut check = Command::new(PROGRAM);
+    check.args(["check", "--data", data.to_str().unwrap()]);
+    succeeds(&check.env(kind::KEK.0, kind::KEK.1).output().unwrap());
+}
+
+#[test]
+fn a_restore_refuses_keys_in_its_own_folder() {
+    let scene = Scene::with(PEOPLE);
+    scene.backup(&[]);
+    let to = scene.path("restored");
+    write(&to.join("restoring/tabularium-restore"), "");
+    write(&to.join("restoring/restored.json"), &written("x", &["keys.sqlite"]));
+    write(&to.join("keys.sqlite"), "keys");
+    symlink(to.join("keys.sqlite"), scene.path("linked.sqlite")).unwrap();
+    symlink(&to, scene.path("linked")).unwrap();
+    let (from, ledger) = (scene.backups(), scene.ledger());
+    for keys in [
+        "restored/keys.sqlite",
+        "linked.sqlite",
+        "linked/keys.sqlite",
+        "restored/missing",
+    ] {
+        let keys = scene.path(keys);
+        let refused = program([
+            "restore",
+            "--from",
+            from.to_str().unwrap(),
+            "--data",
+            to.to_str().unwrap(),
+            "--erasures",
+            ledger.to_str().unwrap(),
+            "--keys",
+            keys.to_str().unwrap(),
+        ]);
+        let said = said(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("move them to another place"), "{said}");
+        assert_eq!(std::fs::read_to_string(to.join("keys.sqlite")).unwrap(), "keys");
+    }
+}
+
+/// The end of a killed restore used to follow a link named `restoring`, and to take any folder with that name.
+#[test]
+fn the_end_of_a_restore_empties_no_folder_of_others() {
+    let scene = Scene::with(PEOPLE);
+    let id = scene.backup(&[]);
+    let to = scene.restore("restored", &[]);
+    let theirs = scene.path("theirs");
+    let result = written(&id, &["data"]);
+    for is_link in [true, false] {
+        let restoring = to.join("restoring");
+        let place = if is_link { &theirs } else { &restoring };
+        write(&place.join("letter.txt"), "theirs");
+        write(&place.join("restored.json"), &result);
+        if is_link {
+            write(&place.join("tabularium-restore"), "");
+            symlink(&theirs, &restoring).unwrap();
+        }
+        let before = files_below(place);
+        let refused = scene.run_restore(&to, &[]);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains("is not empty"), "{}", said(&refused));
+        assert_eq!(files_below(place), before);
+        let _ = std::fs::remove_file(&restoring);
+    }
 }

@@ -21,7 +21,7 @@ mod tests;
 mod wrap;
 
 pub(in crate::lake) use cipher::{AROUND, PieceCipher};
-pub(in crate::lake) use database::copy::{remove_database, remove_unused};
+pub(in crate::lake) use database::copy::{discard_database, remove_database, remove_unused};
 pub use database::rotate::Rotated;
 pub use database::store::{FILE as KEYS_FILE, KeyStore};
 pub use error::SealError;

@@ -18,9 +18,9 @@ use super::super::erase::ledger;
 use super::super::erase::ledger::{ErasedSince, Ledger};
 use super::super::error::LakeError;
 use super::super::owners::owner::OwnerKey;
-use super::super::seal::{KekSource, Kind, remove_database};
+use super::super::seal::{KekSource, Kind, discard_database};
 use super::folder::Folder;
-use crate::private;
+use crate::private::{self, OwnFolder};
 
 pub(crate) use super::folder::RESTORING;
 
@@ -218,14 +218,10 @@ pub fn record_ledger(dir: &Path, ledger: &Ledger) -> Result<(), LakeError> {
     record().map_err(|error: LakeError| error.of_catalog(folder.path()))
 }
 
-/// Overwrites and removes the keys database in `dir`, the folder of an unfinished copy of a lake. Does nothing if
-/// `dir` is no folder.
-pub fn discard_keys(dir: &Path) -> Result<(), LakeError> {
-    if dir.is_dir() {
-        Ok(remove_database(dir)?)
-    } else {
-        Ok(())
-    }
+/// Overwrites and removes the keys database in the folder of an unfinished copy of a lake, if `is_ours` accepts the
+/// names of its files. Follows no link.
+pub(crate) fn discard_keys(folder: &OwnFolder, is_ours: impl Fn(&str) -> bool) -> Result<(), LakeError> {
+    Ok(discard_database(folder, is_ours)?)
 }
 
 /// Turns a folder with a copied catalog and its files into a lake. Raises the catalog's count of erasures to the number

@@ -9,7 +9,7 @@ use super::super::error::SealError;
 use super::super::key_id::KeyId;
 use super::scrub;
 use super::store::{self, FILE, KeyStore, NEW_FILE};
-use crate::private;
+use crate::private::{self, Kind, OwnFolder};
 
 /// The time that SQLite's backup waits for another writer before it tries again.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -110,6 +110,23 @@ pub(in crate::lake) fn remove_database(folder: &Path) -> Result<(), SealError> {
     }
     let synced = std::fs::File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(SealError::io("sync", folder))
+}
+
+/// Overwrites and removes the files of a keys database in the folder of an unfinished copy of a lake, if `is_ours`
+/// accepts their names. Leaves links, because no copy of a lake has them, and other files than regular ones.
+pub(in crate::lake) fn discard_database(folder: &OwnFolder, is_ours: impl Fn(&str) -> bool) -> Result<(), SealError> {
+    let names = [FILE, NEW_FILE].map(|name| [format!("{name}-journal"), name.to_owned()]);
+    for name in names.as_flattened().iter().filter(|name| is_ours(name)) {
+        let discard = || match folder.kind(name)? {
+            Some(Kind::File) => {
+                scrub::overwrite_file(folder.file_to_write(name)?)?;
+                folder.remove(name)
+            }
+            _ => Ok(()),
+        };
+        discard().map_err(SealError::io("overwrite", &folder.path().join(name)))?;
+    }
+    folder.sync().map_err(SealError::io("sync", folder.path()))
 }
 
 fn overwrite_and_remove(path: &Path) -> Result<(), SealError> {

@@ -3,6 +3,7 @@
 //!
 //! This program cannot reach copies below the file system (snapshots, wear levelling).
 
+use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -57,10 +58,14 @@ pub(in crate::lake::seal) fn scrub(connection: &Connection, path: &Path) -> Resu
 
 /// Overwrites a file with zeros, and then truncates it. A missing file is no error. A link is not followed.
 pub(in crate::lake::seal) fn overwrite(path: &Path) -> std::io::Result<()> {
-    let mut file = match private::options().write(true).open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        opened => opened?,
-    };
+    match private::options().write(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        opened => overwrite_file(opened?),
+    }
+}
+
+/// Overwrites an opened file with zeros, and then truncates it.
+pub(in crate::lake::seal) fn overwrite_file(mut file: File) -> std::io::Result<()> {
     let zeros = [0; 64 << 10];
     let mut left = file.metadata()?.len();
     while left > 0 {
