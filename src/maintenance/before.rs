@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::lake::Lake;
-use crate::private::{Kind, OwnFolder};
+use crate::private::OwnFolder;
 
 /// The beginnings of names that a data folder may contain before a lake is made in it: loaded tables, the service's
 /// store, and parts of a lake.
@@ -19,9 +19,6 @@ const OWN: [&str; 9] = [
     "service.",
     "terminology",
 ];
-
-/// The names that `create` may have made in a folder, besides [`OWN`].
-const MADE: [&str; 2] = ["lock", "spool"];
 
 /// The error for a folder that contains other things than a data folder does.
 #[derive(Debug, thiserror::Error)]
@@ -70,28 +67,16 @@ impl Before {
         }
     }
 
-    /// Removes the new lake if nothing was stored in it. For this, removes every entry of a data folder that the folder
-    /// did not have before the lake was made. Other entries stay: another program has made them meanwhile.
+    /// Removes the new lake if nothing was stored in it. Only what the creation of a lake makes is removed, and nothing
+    /// that the folder had before. Other entries stay: another program has made them meanwhile.
     pub fn restore(&self, data: &Path) {
-        let is_empty = Lake::open(data).is_ok_and(|lake| lake.info().is_ok_and(|info| info.rows == 0));
-        let before = match self {
+        let before: &[OsString] = match self {
             Before::Lake => return,
-            _ if !is_empty => return,
-            Before::Missing => &Vec::new(),
+            Before::Missing => &[],
             Before::Without(names) => names,
         };
-        let folder = OwnFolder::open(data).and_then(|folder| Ok((folder.entries()?, folder)));
-        let Ok((entries, folder)) = folder else { return };
-        for (name, kind) in entries.into_iter().filter(|(name, _)| !before.contains(name)) {
-            let text = name.to_string_lossy();
-            if !OWN.iter().chain(&MADE).any(|known| text.starts_with(known)) {
-                continue;
-            }
-            // If an entry cannot be removed, an empty lake may remain. It does no harm.
-            let _ = match kind {
-                Kind::Folder => std::fs::remove_dir_all(data.join(&name)),
-                _ => folder.remove(&name),
-            };
+        if let Ok(lake) = Lake::open(data) {
+            lake.remove_empty(before);
         }
         self.sweep(data);
     }

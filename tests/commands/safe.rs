@@ -1,6 +1,10 @@
 //! Mistakes that commands prevent: lakes in unwanted places, erasures, and files in the place of folders.
 
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use super::{done, failed, folder, run, text};
+use crate::harness::command::PROGRAM;
 
 #[test]
 fn an_import_of_nothing_leaves_no_lake() {
@@ -29,6 +33,57 @@ fn an_import_of_nothing_leaves_no_lake() {
     // An existing lake stays.
     assert_eq!(failed(path, &["import", "--data", "lake", "refused.ndjson"]).0, Some(3));
     assert!(done(path, &["info", "--data", "lake"]).contains("live.Patient"));
+}
+
+/// An import of nothing used to remove every new file whose name began as one of a data folder.
+#[test]
+fn an_import_of_nothing_removes_only_its_own_lake() {
+    let folder = folder();
+    let path = folder.path();
+    std::fs::create_dir_all(path.join("loaded/terminology")).unwrap();
+    for data in ["new", "loaded"] {
+        let mut import = Command::new(PROGRAM)
+            .args(["import", "--data", data, "-"])
+            .current_dir(path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // The lake is there before the input is read.
+        let data = path.join(data);
+        while !data.join("catalog.sqlite").exists() {
+            assert!(import.try_wait().unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let theirs = [
+            "service.key",
+            "service.sqlite",
+            "keys.sqlite",
+            "catalog.sqlite.kept",
+            "catalog.txt",
+            "plans/list.txt",
+            "audit/2026-01.ndjson",
+            "data/notes.txt",
+            "data/live/Patient/export.parquet",
+            "data.txt",
+            "population-2026.csv",
+            "spool/j1/x",
+        ];
+        for name in theirs {
+            let name = data.join(name);
+            std::fs::create_dir_all(name.parent().unwrap()).unwrap();
+            std::fs::write(name, "theirs").unwrap();
+        }
+        std::os::unix::fs::symlink(path.join("lake/data"), data.join("data/live/Group")).unwrap();
+        let lake = crate::harness::lake::files_below(&path.join("lake"));
+        drop(import.stdin.take());
+        assert_eq!(import.wait().unwrap().code(), Some(3));
+        std::fs::remove_file(data.join("data/live/Group")).unwrap();
+        let left = crate::harness::lake::files_below(&data);
+        assert_eq!(left, theirs.map(|name| data.join(name)).into());
+        assert_eq!(crate::harness::lake::files_below(&path.join("lake")), lake);
+    }
 }
 
 #[test]
