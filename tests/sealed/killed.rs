@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rand::RngExt;
+use tabularium::lake::Lake;
 use tabularium::lake::seal::KeyStore;
 
 use super::clear::assert_nothing_in_clear;
@@ -30,6 +31,30 @@ fn kill(scene: &Scene, command: &str, files: usize, moment: Duration) -> bool {
     };
     let start = seen();
     kill_when(child, moment, || seen() >= start + files)
+}
+
+/// An empty lake was sealed by a process that was killed before it wrote the mark. Then every writer refused the lake.
+#[test]
+fn an_empty_lake_whose_sealing_was_killed_before_the_mark_can_be_written() {
+    let scene = Scene::new();
+    // A first import was killed, and another command has written the mark.
+    drop(Lake::open_or_create(scene.data()).unwrap());
+    scene.done("compact", &[]);
+    let mark = scene.data().join("catalog.mark");
+    let before = std::fs::read(&mark).unwrap();
+    let refused = scene.dir.path().join("refused.ndjson");
+    std::fs::write(&refused, "{}").unwrap();
+    let import = ["--sealed", refused.to_str().unwrap()];
+    assert_eq!(scene.run("import", &import).status.code(), Some(3));
+    assert_ne!(std::fs::read(&mark).unwrap(), before);
+    std::fs::write(&mark, &before).unwrap();
+    scene.done("check", &[]);
+    scene.import(&super::people(3), &["--sealed"]);
+    assert_eq!(scene.resources().len(), 6);
+    assert_eq!(scene.kinds().1, 0);
+    scene.done("check", &["--rows"]);
+    scene.done("unseal", &[]);
+    assert_eq!(scene.resources().len(), 6);
 }
 
 /// `seal` made the keys database and was killed before it turned the lake. `unseal` left the database, and then no

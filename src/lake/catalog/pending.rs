@@ -83,7 +83,8 @@ pub(super) fn make_table(connection: &Connection) -> Result<(), LakeError> {
     Ok(connection.execute_batch(TABLE)?)
 }
 
-/// Raises the epoch of a new catalog by the epoch of the catalog that it replaces.
+/// Raises the epoch by `erasures`, and creates the table of erasures if it is missing: a catalog with an epoch must
+/// have it.
 pub(in crate::lake) fn count_on(transaction: &Connection, erasures: u64) -> Result<(), LakeError> {
     make_table(transaction)?;
     count(transaction, erasures).map(drop)

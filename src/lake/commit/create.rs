@@ -116,14 +116,15 @@ fn create(folder: &Folder, now: i64, sealing: Option<&KekSource>) -> Result<(), 
 
 /// Seals an open lake that has no commit yet. Does not change other lakes.
 fn seal_empty(folder: &Folder, source: &KekSource) -> Result<(), LakeError> {
-    let connection = catalog::open_writer(&folder.catalog())?;
+    let mut connection = catalog::open_writer(&folder.catalog())?;
     catalog::check_version(&connection, folder)?;
     if catalog::is_sealed(&connection)? || catalog::state(&connection)?.newest > 0 {
         return Ok(());
     }
     folder.clone().seal(source)?;
-    catalog::list_expired_keys(&connection, std::iter::empty())?;
-    catalog::set_kind(&connection, Kind::Sealed)?;
+    // The change of the kind raises the epoch. So if this process is killed before it writes the mark, the mark is only
+    // too low, and the next writer accepts the catalog.
+    catalog::turn(&mut connection, Kind::Sealed)?;
     let before = Mark::read(folder);
     let mark = Mark::take(&connection, catalog::digest(&connection)?, before.as_ref())?;
     mark.write(folder, before.as_ref())

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
 
 use super::super::attachment::has_attachments;
 use super::super::metadata::{LAYOUT_KEY, is_sealed};
-use super::super::pending::count;
+use super::super::pending::count_on;
 use super::super::snapshots::statistics::{complete, reduce};
 use super::keys::{begin_list, end_list, have_keys_destroyed};
 use crate::columns::layout::{ATTACHMENTS_CATALOG_VERSION, CATALOG_VERSION, SEALED_CATALOG_VERSION};
@@ -66,10 +66,12 @@ pub(in crate::lake) fn turn(connection: &mut Connection, kind: Kind) -> Result<(
             // Call this before `set_kind`, because this does nothing for a lake that the catalog calls open.
             have_keys_destroyed(&transaction)?;
         }
-        Kind::Sealed | Kind::Unsealing => {}
+        // An empty lake is sealed in one step, so it has no list yet.
+        Kind::Sealed => begin_list(&transaction)?,
+        Kind::Unsealing => {}
     }
     set_kind(&transaction, kind)?;
-    count(&transaction, 1)?;
+    count_on(&transaction, 1)?;
     Ok(transaction.commit()?)
 }
 
