@@ -81,8 +81,8 @@ impl Building {
         let mut parts = Vec::new();
         for (name, _) in entries(&self.folder)? {
             let name = name.to_string_lossy().into_owned();
-            let stays = [LOCK, LEDGER, MARK, RESULT].contains(&name.as_str());
-            if !stays && !name.starts_with(CATALOG) {
+            let stays = [LOCK, MARK, RESULT].contains(&name.as_str());
+            if !stays && !name.starts_with(LEDGER) && !name.starts_with(CATALOG) {
                 parts.push(name);
             }
         }
@@ -267,8 +267,8 @@ impl Remains {
         Ok(Remains { folder, moved })
     }
 
-    /// Removes the remains. Destroys the keys that the killed restore has left, because they may open files with rows of
-    /// people who were erased after the snapshot.
+    /// Removes the remains. Destroys the keys that the killed restore has left, because they may open files with rows
+    /// of people who were erased after the snapshot.
     fn clear(&self, data: &OwnFolder) -> Result<(), BackupError> {
         let Some(folder) = &self.folder else {
             return Ok(());

@@ -284,6 +284,123 @@ fn two_lakes_that_share_a_ledger_each_notice_an_older_copy() {
     succeeds(&backup(&one));
 }
 
+/// What a writer notes beside the ledger before it appends lines at this length.
+fn note(length: usize, lines: &[u8]) -> Vec<u8> {
+    let head = format!("{{\"entering\":1,\"offset\":{length},\"bytes\":{}}}\n", lines.len());
+    [head.as_bytes(), lines].concat()
+}
+
+/// A few bytes of a line do not say whose they are. So a shared ledger was refused by all its lakes, and stayed so.
+#[test]
+fn a_half_line_in_a_shared_ledger_is_completed_from_the_note_beside_it() {
+    let (one, other) = (scene(0), scene(0));
+    let (shared, entering) = (one.path("shared"), one.path("shared.entering"));
+    let run = |scene: &Scene, arguments: &[&str]| {
+        let data = scene.data();
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).args(["--data", data.to_str().unwrap()]);
+        command.env("TABULARIUM_ERASURES", &shared).output().unwrap()
+    };
+    let backups = |scene: &Scene| scene.path("shared-backups").to_str().unwrap().to_owned();
+    let backup = |scene: &Scene| run(scene, &["backup", "--to", &backups(scene)]);
+    let erase = |scene: &Scene, patient: &str| run(scene, &["erase", "--yes", "--patient", patient]);
+    for scene in [&one, &other] {
+        succeeds(&backup(scene));
+        succeeds(&erase(scene, "person-number-0"));
+        assert!(!entering.exists());
+    }
+    let before = std::fs::read(&shared).unwrap();
+    super::erased::hide(&other, "person-number-3");
+    let ledger = Ledger::read(&shared).unwrap().unwrap();
+    ledger.enter_pending(&other.data()).unwrap();
+    let entered = std::fs::read(&shared).unwrap();
+    let (length, line) = (before.len(), &entered[before.len()..]);
+    let expected = all(&one.data());
+    for cut in [0, 1, 9, 30, 90, line.len() - 1, line.len()] {
+        std::fs::write(&shared, &entered[..length + cut]).unwrap();
+        std::fs::write(&entering, note(length, line)).unwrap();
+        // A restore only reads the ledger.
+        let (from, to) = (backups(&one), one.path("restored"));
+        let restored = program([
+            "restore",
+            "--from",
+            &from,
+            "--data",
+            to.to_str().unwrap(),
+            "--erasures",
+            shared.to_str().unwrap(),
+        ]);
+        succeeds(&restored);
+        assert_eq!(all(&to), expected);
+        assert_eq!(std::fs::read(one.path("restored.erasures")).unwrap(), entered, "{cut}");
+        assert_eq!(std::fs::read(&shared).unwrap(), &entered[..length + cut]);
+        std::fs::remove_dir_all(&to).unwrap();
+        std::fs::remove_file(one.path("restored.erasures")).unwrap();
+        // The next writer completes it, although the line is not of its lake.
+        succeeds(&backup(&one));
+        assert_eq!(std::fs::read(&shared).unwrap(), entered, "{cut}");
+    }
+    // A writer that was killed while it wrote the note has not changed the ledger.
+    for part in [0, 5, 30, 60] {
+        std::fs::write(&shared, &entered).unwrap();
+        std::fs::write(&entering, &note(entered.len(), line)[..part]).unwrap();
+        succeeds(&backup(&one));
+        assert_eq!(std::fs::read(&shared).unwrap(), entered, "{part}");
+    }
+    // The note of another ledger, or of a later one, does not fit.
+    std::fs::write(&shared, &entered[..length + 9]).unwrap();
+    for (length, line) in [(length, &line[1..]), (length + 9, line), (entered.len(), line)] {
+        std::fs::write(&entering, note(length, line)).unwrap();
+        let refused = backup(&one);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        assert!(said(&refused).contains("its last line"), "{}", said(&refused));
+        assert_eq!(std::fs::read(&shared).unwrap(), &entered[..before.len() + 9]);
+    }
+    std::fs::write(&entering, note(length, line)).unwrap();
+    succeeds(&erase(&one, "person-number-1"));
+    assert!(std::fs::read(&shared).unwrap().starts_with(&entered));
+    assert!(!entering.exists());
+    succeeds(&backup(&other));
+}
+
+/// Somebody else's file in the place of the note is named, and stays.
+#[test]
+fn a_file_of_others_in_the_place_of_the_note_is_refused() {
+    let scene = scene(1);
+    let whole = std::fs::read(scene.ledger()).unwrap();
+    let entering = scene.path("lake.erasures.entering");
+    let theirs = scene.path("theirs");
+    let longer = [note(7, b"text"), b"!".to_vec()].concat();
+    let foreign: [(&[u8], bool); 4] = [
+        (b"letter", false),
+        (b"letter", true),
+        (b"{\"entering\":2}\n", false),
+        (&longer, false),
+    ];
+    for (at, (text, is_link)) in foreign.into_iter().enumerate() {
+        if is_link {
+            std::fs::write(&theirs, text).unwrap();
+            std::os::unix::fs::symlink(&theirs, &entering).unwrap();
+        } else {
+            std::fs::write(&entering, text).unwrap();
+        }
+        let done = run_erase(&scene, &format!("person-number-{}", at + 1));
+        assert_eq!(done.status.code(), Some(3), "{}", said(&done));
+        assert!(said(&done).contains("lake.erasures.entering"), "{}", said(&done));
+        for refused in [scene.run_backup(&[]), scene.run_restore(&scene.path("restored"), &[])] {
+            assert_eq!(refused.status.code(), Some(if is_link { 1 } else { 2 }));
+            assert!(said(&refused).contains("lake.erasures.entering"), "{}", said(&refused));
+        }
+        assert_eq!(std::fs::read(&entering).unwrap(), text);
+        assert_eq!(entering.is_symlink(), is_link);
+        assert_eq!(std::fs::read(scene.ledger()).unwrap(), whole);
+        std::fs::remove_file(&entering).unwrap();
+    }
+    // Without it, the erasures end.
+    scene.backup(&[]);
+    assert_eq!(std::fs::read_to_string(scene.ledger()).unwrap().lines().count(), 6);
+}
+
 /// Readers wait for a writer that is in the middle of a line.
 #[test]
 fn a_ledger_is_read_whole_while_another_process_appends() {

@@ -44,10 +44,10 @@ impl Lake {
         Lake::open_with(dir, options)
     }
 
-    /// Removes this lake if it has no rows. Removes only what the creation of a lake makes, and no name in `before`: the
-    /// names that the folder had before. Of the data folder, removes only files with names that this program gives, and
-    /// empty folders. If an entry cannot be removed, an empty lake may remain. It does no harm. The caller holds the
-    /// lake's lock.
+    /// Removes this lake if it has no rows. Removes only what the creation of a lake makes, and no name in `before`,
+    /// the names that the folder had before. Of the data folder, removes only files with names that this program gives,
+    /// and empty folders. If an entry cannot be removed, an empty lake may remain. It does no harm. The caller holds
+    /// the lake's lock.
     pub fn remove_empty(self, before: &[OsString]) {
         if !self.info().is_ok_and(|info| info.rows == 0) {
             return;

@@ -1,6 +1,5 @@
 //! Enters erasures in a ledger.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,10 +12,11 @@ use super::super::super::owners::owner::OwnerKey;
 use super::super::super::store::folder::Folder;
 use super::super::super::store::open::Lake;
 use super::super::Erasure;
+use super::entering;
 use super::hashes::{ErasedSince, Keyer, lake_id};
 use super::lines::{Entered, Entry, Lines, not_the_one};
 use super::place::{named, place};
-use super::read::{Ledger, append, create, open_locked, read_lines, torn};
+use super::read::{Ledger, create, open_locked, read_lines, torn};
 
 /// Enters erasures that a lake has recorded, durably and each once. `known` is the catalog's record of the ledger.
 /// Returns the record after these erasures. The transaction that ends them stores it in the catalog.
@@ -213,9 +213,7 @@ fn enter_at(
         return Err(not_the_one(path, "is missing"));
     }
     let mut file = open_locked(path)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(LakeError::io("read", path))?;
-    let lines = Lines::check(path, bytes)?;
+    let lines = Lines::check(path, entering::read_completed(path, &mut file)?)?;
     check(path, &lines, key, known, mend)?;
     let keyer = Keyer::new(key, &lines.salt);
     let at = DateTime::<Utc>::from_timestamp_micros(now).unwrap_or_default();
@@ -240,7 +238,7 @@ fn enter_at(
         return Ok(entered);
     }
     let (more, sum) = lines.next(&fresh).map_err(LakeError::io("write", path))?;
-    append(&mut file, lines.bytes.len() as u64, &more).map_err(LakeError::io("write", path))?;
+    entering::append(path, &mut file, lines.bytes.len() as u64, &more)?;
     entered.entries += fresh.len() as u64;
     entered.sum = sum.unwrap_or(entered.sum);
     Ok(entered)

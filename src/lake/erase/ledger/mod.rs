@@ -12,11 +12,13 @@
 //! checksum of the lake's last entry in the catalog ([`Entered`]). A ledger that lacks this entry is an older copy, or
 //! another one.
 //!
-//! A killed writer may leave an incomplete last line. The next writer of the same lake cuts it off, but only if all
-//! entries that the catalog knows are complete. Then the erasure of the incomplete line has not ended, so it is
-//! entered again. Everybody else refuses the ledger.
+//! A killed writer may leave an incomplete last line, and beside the ledger a note with the whole line (`entering`).
+//! The next writer of any lake completes the line from the note, and readers take it as complete. Without the note,
+//! the next writer of the same lake cuts the line off, but only if all entries that the catalog knows are complete.
+//! Then the erasure of the incomplete line has not ended, so it is entered again. Everybody else refuses the ledger.
 
 mod enter;
+mod entering;
 mod hashes;
 mod lines;
 mod place;

@@ -1,7 +1,7 @@
 //! Reads ledgers, creates them, and copies them to other paths.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::super::super::error::LakeError;
 use super::super::super::owners::owner::OwnerKey;
 use super::super::super::store::disk::sync_folder;
+use super::entering;
 use super::hashes::{ErasedSince, Keyer, hexadecimal, lake_id};
 use super::lines::{Entered, Entry, Lines, WAY_OUT, not_the_one};
 use crate::private;
@@ -80,12 +81,11 @@ impl Ledger {
             return Ok(());
         }
         let mut file = open_locked(path)?;
-        let mut there = Vec::new();
-        file.read_to_end(&mut there).map_err(LakeError::io("read", path))?;
+        let there = entering::read_completed(path, &mut file)?;
         if begins(&there)? {
             return Ok(());
         }
-        append(&mut file, there.len() as u64, &self.lines.bytes[there.len()..]).map_err(LakeError::io("write", path))
+        entering::append(path, &mut file, there.len() as u64, &self.lines.bytes[there.len()..])
     }
 
     /// Reads the ledger again, with the entries that were added meanwhile. A missing file is an error.
@@ -156,7 +156,8 @@ pub(super) fn read_lines(path: &Path) -> Result<Option<Lines>, LakeError> {
     read_bytes(path)?.map(|bytes| Lines::check(path, bytes)).transpose()
 }
 
-/// Reads a ledger's file while no process writes it. So an incomplete line is one that a killed process has left.
+/// Reads a ledger's file while no process writes it. So an incomplete line is one that a killed process has left. If
+/// that process has noted the line beside the ledger, the returned bytes have the whole line.
 fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, LakeError> {
     let mut file = match private::options().through_links().read(true).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -169,7 +170,7 @@ fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, LakeError> {
     }
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(LakeError::io("read", path))?;
-    Ok(Some(bytes))
+    entering::completed(path, bytes).map(Some)
 }
 
 /// Creates an empty ledger, unless the file exists.
@@ -202,18 +203,6 @@ pub(super) fn open_locked(path: &Path) -> Result<File, LakeError> {
         .map_err(LakeError::io("open", path))?;
     file.lock().map_err(LakeError::io("lock", path))?;
     Ok(file)
-}
-
-/// Writes lines at this length, which is that of the complete lines, and cuts off what follows.
-pub(super) fn append(file: &mut File, length: u64, lines: &[u8]) -> std::io::Result<()> {
-    file.set_len(length)?;
-    file.seek(SeekFrom::Start(length))?;
-    let written = file.write_all(lines).and_then(|()| file.sync_all());
-    if written.is_err() {
-        // Remove a partially written line.
-        file.set_len(length)?;
-    }
-    written
 }
 
 /// Creates the file with all these bytes in one step, unless it exists.

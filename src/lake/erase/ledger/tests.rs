@@ -193,6 +193,42 @@ fn half_a_line_of_another_lake_is_refused() {
     }
 }
 
+/// The lines of a killed writer are completed from its note, wherever it was killed.
+#[test]
+fn half_a_line_of_any_lake_is_completed_from_the_note() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (dir, one, other) = (scratch.path().join("lake"), OwnerKey::random(), OwnerKey::random());
+    let path = place(&dir);
+    let entering = path.with_added_extension("entering");
+    Ledger::read_or_create(&path).unwrap();
+    let known = enter(&dir, one, None, &[erasure(1, &["a"], &[])], 0).unwrap();
+    let length = std::fs::read(&path).unwrap().len();
+    let two = [erasure(1, &["a"], &[]), erasure(2, &["b"], &[])];
+    enter(&dir, other, None, &two, 0).unwrap();
+    let both = std::fs::read(&path).unwrap();
+    assert!(!entering.exists());
+    let lines = &both[length..];
+    let head = format!("{{\"entering\":1,\"offset\":{length},\"bytes\":{}}}\n", lines.len());
+    let note = [head.as_bytes(), lines].concat();
+    for end in length..=both.len() {
+        std::fs::write(&path, &both[..end]).unwrap();
+        std::fs::write(&entering, &note).unwrap();
+        assert_eq!(read(&dir).lines.bytes, both, "{end}");
+        assert_eq!(std::fs::read(&path).unwrap().len(), end, "a reader changes nothing");
+        enter(&dir, one, known.as_ref(), &[], 0).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), both, "{end}");
+    }
+    // A part of a note is none: its writer has not changed the ledger.
+    for end in 0..note.len() {
+        std::fs::write(&path, &both[..length]).unwrap();
+        std::fs::write(&entering, &note[..end]).unwrap();
+        assert_eq!(read(&dir).lines.bytes.len(), length, "{end}");
+    }
+    enter(&dir, other, None, &two, 0).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), both);
+    assert!(!entering.exists());
+}
+
 /// Each bit and each line matters.
 #[test]
 fn a_changed_or_lost_byte_is_noticed() {
