@@ -96,7 +96,12 @@ impl PersonErasure {
         let now = writer
             .erase_all(std::slice::from_ref(&self.intent))
             .map_err(PersonErasureError::Erase)?;
+        let earlier = std::mem::take(&mut erased.left);
         erased = now.into_iter().fold(erased, together);
+        // This call records no erasure if the files have no rows any more. An earlier one may still be unfinished.
+        if writer.unfinished().iter().any(|other| self.is_own(other)) {
+            erased.left.extend(earlier);
+        }
         erased.left.extend(not_forgotten);
         let about = [(self.intent.clone(), vec![self.patient.clone()])];
         let evidence = writer.evidence(&about).map_err(PersonErasureError::Evidence)?;
@@ -174,12 +179,19 @@ impl PersonErasure {
         }
     }
 
+    /// Whether an erasure is of this person. The owners may differ: a Patient whose rows are gone from all files has no
+    /// owner.
+    fn is_own(&self, other: &Intent) -> bool {
+        let is_same = (other.mode, &other.application) == (self.intent.mode, &self.intent.application);
+        is_same && other.patient.patients.contains(&self.patient)
+    }
+
     /// Returns the result of interrupted erasures of this person that the writer has continued. Calls `finished` for
     /// each erasure of another person that the writer has completed.
     fn resumed(&self, writer: &LakeWriter, mut finished: impl FnMut(&Intent)) -> Erased {
         let mut own = Erased::default();
         for (other, erased) in writer.resumed() {
-            if *other == self.intent {
+            if self.is_own(other) {
                 own = together(own, erased.clone());
             } else if erased.left.is_empty() {
                 finished(other);

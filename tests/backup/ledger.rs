@@ -217,6 +217,24 @@ fn an_erasure_that_was_killed_between_ledger_and_catalog_is_entered_once() {
     assert_eq!(all(&restored), all(&scene.data()));
 }
 
+/// The second call found no rows in the files, and gave a receipt, although the first one's erasure had not ended.
+#[test]
+fn a_repeated_erasure_gets_no_receipt_before_the_ledger_has_it() {
+    let scene = scene(1);
+    let (away, ledger) = (scene.path("away"), scene.ledger());
+    std::fs::rename(&ledger, &away).unwrap();
+    for call in 0..3 {
+        let done = run_erase(&scene, "person-number-3");
+        assert_eq!(done.status.code(), Some(3), "{call}: {}", said(&done));
+        assert!(said(&done).contains("is missing"), "{call}: {}", said(&done));
+        assert!(!said(&done).lines().any(|line| line.starts_with("eyJ")), "{call}");
+    }
+    std::fs::rename(&away, &ledger).unwrap();
+    let done = succeeds(&run_erase(&scene, "person-number-3"));
+    assert!(done.lines().any(|line| line.starts_with("eyJ")), "{done}");
+    assert_eq!(std::fs::read_to_string(&ledger).unwrap().lines().count(), 3);
+}
+
 /// A writer was killed in the middle of a line. The next writer of the lake cuts it off, a restore refuses it.
 #[test]
 fn a_half_line_of_an_erasure_that_has_not_ended_is_mended_by_the_next_writer() {
