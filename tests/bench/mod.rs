@@ -242,9 +242,14 @@ fn bad_input_is_one_sentence_and_exit_code_2() {
     let (nothing, blank) = (file("nothing.json", r#"{"families": []}"#), file("blank", " \n"));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let closed = format!("http://{closed}/fhir");
+    // Such a link used to be removed, and an empty file was left behind it.
+    let (link, behind) = (folder.path().join("link"), folder.path().join("behind"));
+    std::os::unix::fs::symlink(&behind, &link).unwrap();
     let lake = LAKE.path();
     for (lake, arguments, word) in [
         (&*none, vec![], "no lake"),
+        (lake, vec!["--out", text(&link)], "there is no file behind it"),
+        (lake, vec!["--html", text(&link)], "there is no file behind it"),
         (&*empty, vec!["--seconds", "0"], "nothing to ask"),
         (lake, vec!["--mix", "nonsense"], "nonsense"),
         (lake, vec!["--mix", text(&broken)], "line 1"),
@@ -280,6 +285,7 @@ fn bad_input_is_one_sentence_and_exit_code_2() {
         assert!(error.contains(word), "{arguments:?}: {error}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
+    assert!(link.is_symlink() && !behind.exists());
 }
 
 /// FHIR routes accept application tokens only in live mode. Over test records each such request was a 403.

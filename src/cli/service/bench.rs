@@ -269,6 +269,12 @@ fn writable(path: &Path) -> Result<(), Failure> {
             path.display()
         )));
     }
+    if path.is_symlink() && !path.exists() {
+        return Err(Failure::input(format!(
+            "cannot write {}: it is a link, and there is no file behind it",
+            path.display()
+        )));
+    }
     // Opens the file to find out whether it can be written, without changing it. Removes it again if it is new.
     let is_new = !path.exists();
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
