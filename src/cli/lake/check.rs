@@ -36,10 +36,10 @@ const PRINTED: usize = 1_000;
 /// version with the present time. So does the newest snapshot. Set the clock first. The command can be repeated, and a
 /// server may run meanwhile. The lake is checked afterwards.
 ///
-/// With --repeat-erasures the erasures of the ledger that this copy of the lake has never had are carried out, and access
-/// to the erased records ends. That is needed if an older copy of the folder was put back without `tabularium restore`.
-/// Records of these people that were imported again into this copy go, too. Stop servers on the folder before. The
-/// command can be repeated. The lake is checked afterwards.
+/// With --repeat-erasures the erasures of the ledger that this copy of the lake has never had are carried out, and
+/// access to the erased records ends. That is needed if an older copy of the folder was put back without `tabularium
+/// restore`. Records of these people that were imported again into this copy go, too. Stop servers on the folder
+/// before. The command can be repeated. The lake is checked afterwards.
 ///
 /// Exit codes: 0 all is as it should be, or was adopted; 3 something is not; 2 there is no lake; 1 another failure.
 #[derive(Debug, clap::Args)]

@@ -193,9 +193,9 @@ pub(in crate::lake) fn exchange(
     Ok(counts)
 }
 
-/// Makes a failed commit invalid for good. A commit can fail when its pages are in the log, because the log could not be
-/// synced. This connection does not see such a commit, but the next process to open the catalog would. A further commit
-/// takes its place in the log.
+/// Makes a failed commit invalid for good. A commit can fail when its pages are in the log, because the log could not
+/// be synced. This connection does not see such a commit, but the next process to open the catalog would. A further
+/// commit takes its place in the log.
 pub(in crate::lake) fn overrule_failed_commit(connection: &Connection) -> Result<(), LakeError> {
     // SQLite writes this number, which nobody reads, even if it is the same.
     Ok(connection.pragma_update(None, "user_version", 0)?)
