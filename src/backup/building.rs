@@ -250,7 +250,7 @@ impl Remains {
         };
         let has_catalog = names.iter().any(|(name, _)| name == CATALOG);
         let folder = subfolder(data)?.filter(|_| !has_catalog).ok_or_else(not_empty)?;
-        if !is_marked(&folder)? && !(names.len() == 1 && entries(&folder)?.is_empty()) {
+        if !(is_marked(&folder)? || names.len() == 1 && entries(&folder)?.is_empty()) {
             return Err(not_empty());
         }
         let parts = outcome(&folder).map(|outcome| outcome.parts).unwrap_or_default();

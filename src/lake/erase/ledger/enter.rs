@@ -22,8 +22,8 @@ use super::read::{Ledger, create, open_locked, read_lines, torn};
 /// Returns the record after these erasures. The transaction that ends them stores it in the catalog.
 ///
 /// Returns [`LakeError::Ledger`] if the ledger at its path is not the one that the catalog has recorded, or lacks
-/// entries of this lake, or is damaged, and [`LakeError::Older`] if it has entries that this copy of the lake has never
-/// had. Without a record, this function enters the erasures only if the ledger's file
+/// entries of this lake, or is damaged. Returns [`LakeError::Older`] if it has entries that this copy of the lake has
+/// never had, after the erasures were entered. Without a record, this function enters the erasures only if the ledger's file
 /// exists or [`VARIABLE`](super::VARIABLE) is set. If the variable is set and the file is missing, it creates the file.
 /// Otherwise there is no ledger yet, and it returns `None`.
 pub(in crate::lake) fn enter(
@@ -40,10 +40,14 @@ pub(in crate::lake) fn enter(
         }
         create(&path)?;
     }
-    if let Some(lines) = read_lines(&path)? {
-        check_is_not_older(&path, &lines, (key, known), erasures)?;
-    }
-    enter_at(&path, (key, known), erasures, now, Mend::Allowed).map(Some)
+    let before = read_lines(&path)?;
+    let entered = enter_at(&path, (key, known), erasures, now, Mend::Allowed)?;
+    // Enter the erasures also from an older copy, because all other copies must lose the rows, too. The erasures end
+    // when this copy has had those that it has missed.
+    before.map_or(Ok(()), |lines| {
+        check_is_not_older(&path, &lines, (key, known), erasures)
+    })?;
+    Ok(Some(entered))
 }
 
 /// Returns what a catalog of the lake with this owner key may record of the ledger at its path, with the number of its
@@ -73,10 +77,15 @@ pub(in crate::lake) fn for_backup(dir: &Path) -> Result<ForBackup, LakeError> {
     let path = place(dir);
     // Read the ledger before the catalog. Then the catalog has recorded all erasures of the entries.
     let lines = read_lines(&path)?;
-    let Recorded { key, known, pending } = recorded(dir)?;
-    let known = known.as_ref();
+    relied_on(&path, lines, &recorded(dir)?)
+}
+
+/// Returns the ledger at this path, of which `lines` were read, for a backup. See [`for_backup`].
+pub(super) fn relied_on(path: &Path, lines: Option<Lines>, recorded: &Recorded) -> Result<ForBackup, LakeError> {
+    let Recorded { key, known, pending } = recorded;
+    let (key, known) = (*key, known.as_ref());
     let Some(lines) = lines else {
-        let ledger = Ledger::read_or_create(&path)?;
+        let ledger = Ledger::read_or_create(path)?;
         let is_instead = known.is_some();
         return Ok(ForBackup { ledger, is_instead });
     };
@@ -84,11 +93,11 @@ pub(in crate::lake) fn for_backup(dir: &Path) -> Result<ForBackup, LakeError> {
     // Then no entry of it is known.
     let is_instead = known.is_some_and(|known| known.ledger != lines.head.ledger);
     if !is_instead {
-        check_is_not_older(&path, &lines, (key, known), &pending)?;
+        check_is_not_older(path, &lines, (key, known), pending)?;
     }
     let known = known.filter(|_| !is_instead);
-    enter_at(&path, (key, known), &[], SystemClock.now(), Mend::Allowed)?;
-    let ledger = Ledger::read(&path)?.ok_or_else(|| not_the_one(&path, "is missing"))?;
+    enter_at(path, (key, known), &[], SystemClock.now(), Mend::Allowed)?;
+    let ledger = Ledger::read(path)?.ok_or_else(|| not_the_one(path, "is missing"))?;
     Ok(ForBackup { ledger, is_instead })
 }
 
@@ -245,13 +254,13 @@ fn enter_at(
 }
 
 /// What a catalog has recorded about erasures.
-struct Recorded {
+pub(super) struct Recorded {
     /// The lake's owner key.
-    key: OwnerKey,
+    pub(super) key: OwnerKey,
     /// The ledger, with the entries of erasures that have ended.
-    known: Option<Entered>,
+    pub(super) known: Option<Entered>,
     /// The unfinished erasures.
-    pending: Vec<Arc<Erasure>>,
+    pub(super) pending: Vec<Arc<Erasure>>,
 }
 
 /// Returns what the catalog in `dir` has recorded about erasures.

@@ -24,6 +24,15 @@ fn erasure(id: u64, patients: &[&str], authorizations: &[&str]) -> Arc<Erasure> 
     })
 }
 
+fn for_backup(dir: &Path, key: OwnerKey, known: Option<&Entered>) -> Result<enter::ForBackup, LakeError> {
+    let (path, known, pending) = (place(dir), known.cloned(), Vec::new());
+    enter::relied_on(
+        &path,
+        read::read_lines(&path)?,
+        &enter::Recorded { key, known, pending },
+    )
+}
+
 fn has(since: &ErasedSince, owner: i64, whose: Whose<'_>) -> bool {
     since.has(Mode::Live, "local", owner, whose)
 }
@@ -62,15 +71,18 @@ fn what_is_entered_is_known_again_and_stands_nowhere_in_clear() {
     assert!(other.is_empty() && other.newest() == 0, "of another lake");
 }
 
-/// Two copies of a lake give the same number to different erasures. A ledger that they share must get both.
+/// Two copies of a lake give the same number to different erasures. A ledger that they share must get both. Each copy
+/// must lose what was erased from the other one before an erasure ends.
 #[test]
 fn an_erasure_of_a_copy_with_the_same_number_is_entered_too() {
     let scratch = tempfile::tempdir().unwrap();
     let (dir, key) = (scratch.path().join("lake"), OwnerKey::random());
     let path = place(&dir);
     Ledger::read_or_create(&path).unwrap();
-    for patient in ["a", "b", "a"] {
-        enter(&dir, key, None, &[erasure(3, &[patient], &[])], 0).unwrap();
+    enter(&dir, key, None, &[erasure(3, &["a"], &[])], 0).unwrap();
+    for patient in ["b", "a"] {
+        let older = enter(&dir, key, None, &[erasure(3, &[patient], &[])], 0);
+        assert!(matches!(older, Err(LakeError::Older { missed: 1, .. })), "{older:?}");
     }
     let ledger = Ledger::read(&path).unwrap().unwrap();
     assert_eq!(ledger.lines.entries.len(), 2);
