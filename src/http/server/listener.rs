@@ -117,19 +117,27 @@ async fn converse(
     });
     // If this fails, nothing is lost: responses only arrive later.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Stream::new(stream, seat.clone(), limits.write_time));
+    let stream = Stream::new(stream, seat.clone(), limits.write_time);
+    let socket = stream.socket();
+    let io = TokioIo::new(stream);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_buf_size(limits.headers.max(8_192))
         .serve_connection(io, answer);
     tokio::pin!(connection);
-    let outcome = tokio::select! {
-        outcome = connection.as_mut() => outcome,
-        () = seat.evicted() => return,
-        () = told(&mut stopped) => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let mut is_told = false;
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            outcome = connection.as_mut() => break outcome,
+            () = seat.evicted() => return,
+            // Nobody waits for the answer. The work on it ends with the connection.
+            () = socket.left(seat) => return,
+            () = told(&mut stopped), if !is_told => {
+                connection.as_mut().graceful_shutdown();
+                is_told = true;
+            }
         }
     };
     if let Err(error) = outcome {

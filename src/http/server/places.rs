@@ -301,6 +301,11 @@ impl Seat {
         self.changed.notify_waiters();
     }
 
+    /// Whether the server answers a request.
+    pub(in crate::http) fn is_answering(&self) -> bool {
+        Activity::of(self.state.load(Ordering::Acquire)) == Activity::Work
+    }
+
     /// Reports whether a write waits for the client to read.
     pub(in crate::http) fn is_unread(&self, waits: bool) {
         let since = if waits { millis(self.started).max(1) } else { 0 };

@@ -1,16 +1,19 @@
 //! A TCP connection that fails if its client does not read, because an unread response occupies memory. It reports to
 //! its seat whether a write waits for the client. It also completes the responses that hyper itself sends to
-//! malformed requests: it adds a request id and an OperationOutcome.
+//! malformed requests: it adds a request id and an OperationOutcome. Its [`Socket`] tells when the client has left while
+//! nobody reads.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use memchr::memmem;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Sleep;
 use uuid::Uuid;
 
@@ -19,7 +22,8 @@ use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 
 /// A connection whose writes fail after they have waited for the client for `patience`.
 pub(in crate::http) struct Stream {
-    inner: TcpStream,
+    socket: Arc<Socket>,
+    out: OwnedWriteHalf,
     seat: Arc<Seat>,
     patience: Duration,
     /// The timer of a write that waits.
@@ -33,15 +37,79 @@ struct Amended {
     written: usize,
 }
 
+/// The side of a connection on which the client sends. The listener watches it while hyper reads.
+pub(in crate::http) struct Socket {
+    inner: OwnedReadHalf,
+    /// Whether hyper has read the end of what the client sends.
+    end_is_read: AtomicBool,
+}
+
+impl Socket {
+    /// Waits until the client has closed its side while its request is answered, unless hyper finds out. hyper does not
+    /// read while it holds bytes that follow the request. Poll the connection before this.
+    pub(in crate::http) async fn left(&self, seat: &Seat) {
+        self.closed().await;
+        std::future::poll_fn(|_| {
+            if seat.is_answering() && !self.end_is_read.load(Ordering::Relaxed) {
+                Poll::Ready(())
+            } else {
+                // Whatever changes this also wakes the task of the connection.
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    /// Waits until the client has closed its side, even if there are bytes to read.
+    #[cfg(target_os = "linux")]
+    async fn closed(&self) {
+        // This interest is in the end of the client's side and in urgent data. tokio does not ask the system for urgent
+        // data, so only the end is left.
+        let _ = self.inner.ready(tokio::io::Interest::PRIORITY).await;
+    }
+
+    /// Never ready: on this system, only hyper finds out.
+    #[cfg(not(target_os = "linux"))]
+    async fn closed(&self) {
+        std::future::pending().await
+    }
+
+    fn poll_read(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.inner.as_ref().poll_read_ready(cx))?;
+            match self.inner.try_read_buf(buf) {
+                Ok(0) => {
+                    self.end_is_read.store(true, Ordering::Relaxed);
+                    return Poll::Ready(Ok(()));
+                }
+                Ok(_) => return Poll::Ready(Ok(())),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
 impl Stream {
-    pub(in crate::http) fn new(inner: TcpStream, seat: Arc<Seat>, patience: Duration) -> Stream {
-        Stream {
+    pub(in crate::http) fn new(stream: TcpStream, seat: Arc<Seat>, patience: Duration) -> Stream {
+        let (inner, out) = stream.into_split();
+        let socket = Socket {
             inner,
+            end_is_read: AtomicBool::new(false),
+        };
+        Stream {
+            socket: Arc::new(socket),
+            out,
             seat,
             patience,
             waiting: None,
             amended: None,
         }
+    }
+
+    /// Returns the side on which the client sends.
+    pub(in crate::http) fn socket(&self) -> Arc<Socket> {
+        self.socket.clone()
     }
 
     /// Returns the result of a write, or an error if the write has waited for `patience`.
@@ -67,7 +135,7 @@ impl Stream {
     /// that the caller believes that its own head was written.
     fn poll_amended(&mut self, cx: &mut Context<'_>, length: usize) -> Poll<io::Result<usize>> {
         while let Some(Amended { head, written }) = &mut self.amended {
-            match Pin::new(&mut self.inner).poll_write(cx, &head[*written..]) {
+            match Pin::new(&mut self.out).poll_write(cx, &head[*written..]) {
                 Poll::Ready(Ok(more)) if more > 0 => *written += more,
                 Poll::Ready(Ok(_)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
@@ -131,9 +199,9 @@ fn amended(head: &[u8]) -> Vec<u8> {
 }
 
 impl AsyncRead for Stream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let outcome = Pin::new(&mut self.inner).poll_read(cx, buf);
+        let outcome = self.socket.poll_read(cx, buf);
         if buf.filled().len() > before {
             self.seat.heard();
         }
@@ -146,7 +214,7 @@ impl AsyncWrite for Stream {
         let outcome = if self.amends(buf) {
             self.poll_amended(cx, buf.len())
         } else {
-            Pin::new(&mut self.inner).poll_write(cx, buf)
+            Pin::new(&mut self.out).poll_write(cx, buf)
         };
         self.timed(cx, outcome)
     }
@@ -158,20 +226,20 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         let outcome = match bufs {
             [only] if self.amends(only) => self.poll_amended(cx, only.len()),
-            _ => Pin::new(&mut self.inner).poll_write_vectored(cx, bufs),
+            _ => Pin::new(&mut self.out).poll_write_vectored(cx, bufs),
         };
         self.timed(cx, outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.inner.is_write_vectored()
+        self.out.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(cx)
+        Pin::new(&mut self.out).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+        Pin::new(&mut self.out).poll_shutdown(cx)
     }
 }

@@ -4,7 +4,7 @@
 //! Two searches of one patient used to keep everybody waiting for hours: each repeated `_revinclude=*` 70,000 times.
 //! Every copy was followed, no search gave up its thread, and none ended when its client had left.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -427,11 +427,40 @@ fn a_search_ends_when_its_client_disconnects() {
     let server = Server::limited(&records(2_500), limits);
     let token = server.patient_token("anna");
     let search = || server.get("/fhir/Observation?_count=1", &token).status;
-    let held = costly(&server, &token);
-    while search() == 200 {
-        assert!(!is_answered(&held), "the search is too quick for this test");
+    let next = format!("GET /fhir/Patient/anna HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {token}\r\n\r\n");
+    // Bytes after the request used to hide the end of the connection.
+    for after in ["", "x", "\r\n", &next] {
+        let mut held = costly(&server, &token);
+        held.write_all(after.as_bytes()).unwrap();
+        while search() == 200 {
+            assert!(!is_answered(&held), "the search is too quick for this test");
+        }
+        drop(held);
+        let turned_away = (0..).take_while(|_| search() == 429).take(200).count();
+        assert!(
+            turned_away < 200,
+            "the search goes on though its client has left: {after:?}"
+        );
     }
-    drop(held);
-    let turned_away = (0..).take_while(|_| search() == 429).take(200).count();
-    assert!(turned_away < 200, "the search goes on though its client has left");
+}
+
+/// Requests that follow each other without a pause are all answered, in their order.
+#[test]
+fn requests_that_a_client_sends_ahead_are_answered() {
+    let server = Server::start(&records(1));
+    let token = server.patient_token("anna");
+    let request = |id: &str, further: &str| {
+        format!("GET /fhir/Observation/{id} HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {token}\r\n{further}\r\n")
+    };
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    let all = [
+        request("anna-0", ""),
+        request("none", ""),
+        request("anna-0", "connection: close\r\n"),
+    ];
+    stream.write_all(all.concat().as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let answers: Vec<&str> = text.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+    assert_eq!(answers, ["200", "404", "200"], "{text}");
 }
