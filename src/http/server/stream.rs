@@ -1,7 +1,7 @@
 //! A TCP connection that fails if its client does not read, because an unread response occupies memory. It reports to
-//! its seat whether a write waits for the client. It also completes the responses that hyper itself sends to
-//! malformed requests: it adds a request id and an OperationOutcome. Its [`Socket`] tells when the client has left while
-//! nobody reads.
+//! its seat whether a write waits for the client. It also completes the responses that hyper itself sends to malformed
+//! requests: it adds a request id and an OperationOutcome. Its [`Socket`] tells when the client has left while nobody
+//! reads.
 
 use std::io;
 use std::pin::Pin;

@@ -23,9 +23,11 @@ use super::read::{Ledger, create, open_locked, read_lines, torn};
 ///
 /// Returns [`LakeError::Ledger`] if the ledger at its path is not the one that the catalog has recorded, or lacks
 /// entries of this lake, or is damaged. Returns [`LakeError::Older`] if it has entries that this copy of the lake has
-/// never had, after the erasures were entered. Without a record, this function enters the erasures only if the ledger's file
-/// exists or [`VARIABLE`](super::VARIABLE) is set. If the variable is set and the file is missing, it creates the file.
-/// Otherwise there is no ledger yet, and it returns `None`.
+/// never had, after the erasures were entered.
+///
+/// Without a record, this function enters the erasures only if the ledger's file exists or
+/// [`VARIABLE`](super::VARIABLE) is set. If the variable is set and the file is missing, it creates the file. Otherwise
+/// there is no ledger yet, and it returns `None`.
 pub(in crate::lake) fn enter(
     dir: &Path,
     key: OwnerKey,
