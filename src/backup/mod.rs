@@ -12,7 +12,6 @@
 
 mod apply;
 mod beside;
-mod building;
 mod clean;
 mod contents;
 mod error;
@@ -21,7 +20,7 @@ mod folder;
 mod manifest;
 mod mark;
 mod repeat;
-mod restore;
+mod restoring;
 mod sealed;
 mod take;
 mod verify;
@@ -31,6 +30,6 @@ pub use error::BackupError;
 pub use folder::BackupFolder;
 pub use manifest::{Manifest, ManifestFile};
 pub use repeat::{Repeated, repeat_erasures};
-pub use restore::{Restored, Restoring, restore};
+pub use restoring::{Restored, Restoring, restore};
 pub use take::{Backed, Options, backup};
 pub use verify::{Verified, verify};

@@ -64,17 +64,17 @@ impl OwnFolder {
 
     /// Opens a file in this folder to read it. Fails if it is a link, or no regular file.
     pub(crate) fn file(&self, name: impl AsRef<OsStr>) -> Result<File> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = openat(&self.fd, plain(name.as_ref())?, flags, Mode::empty());
-        fd.map_err(|error| explained(error.into()))
-            .map(File::from)
-            .and_then(regular)
+        self.opened(name.as_ref(), OFlags::RDONLY)
     }
 
     /// Opens an existing file in this folder to write it. Fails if it is a link, or no regular file.
     pub(crate) fn file_to_write(&self, name: impl AsRef<OsStr>) -> Result<File> {
-        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let fd = openat(&self.fd, plain(name.as_ref())?, flags, Mode::empty());
+        self.opened(name.as_ref(), OFlags::WRONLY)
+    }
+
+    fn opened(&self, name: &OsStr, access: OFlags) -> Result<File> {
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = openat(&self.fd, plain(name)?, flags, Mode::empty());
         fd.map_err(|error| explained(error.into()))
             .map(File::from)
             .and_then(regular)

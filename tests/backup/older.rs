@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Scene, all, is_good, program, said, succeeds};
-use crate::harness::kind;
 
 const PEOPLE: &str = r#"{"resourceType":"Patient","id":"ann"}
 {"resourceType":"Condition","id":"of-ann","subject":{"reference":"Patient/ann"}}
@@ -77,7 +76,7 @@ fn erased_people_do_not_come_back_with_an_older_copy_of_the_folder() {
         let (code, text) = run(&scene, "check", &["--repeat-erasures"]);
         assert_eq!(code, Some(0), "{text}");
         assert!(
-            text.contains("repeated 2 erasures of the ledger: records of "),
+            text.contains("repeated 2 erasures of the ledger: records of 2 owners were erased"),
             "{text}"
         );
         is_good(&scene.data());
@@ -104,9 +103,6 @@ fn the_numbers_of_erasures_go_on_when_the_catalog_is_lost() {
     scene.import(PEOPLE);
     for name in ["catalog.sqlite", "catalog.sqlite-wal", "catalog.sqlite-shm"] {
         let _ = std::fs::remove_file(scene.data().join(name));
-    }
-    if kind::is_sealed() {
-        return;
     }
     let (code, text) = run(&scene, "check", &["--adopt"]);
     assert_eq!(code, Some(0), "{text}");

@@ -42,13 +42,10 @@ pub(in crate::lake) fn enter(
         }
         create(&path)?;
     }
-    let before = read_lines(&path)?;
-    let entered = enter_at(&path, (key, known), erasures, now, Mend::Allowed)?;
-    // Enter the erasures also from an older copy, because all other copies must lose the rows, too. The erasures end
-    // when this copy has had those that it has missed.
-    before.map_or(Ok(()), |lines| {
-        check_is_not_older(&path, &lines, (key, known), erasures)
-    })?;
+    let (entered, before) = enter_at(&path, (key, known), erasures, now, Mend::Allowed)?;
+    // An older copy enters its erasures too, because all other copies must lose the rows. The erasures end when this
+    // copy has had those that it has missed.
+    check_is_not_older(&path, &before, (key, known), erasures)?;
     Ok(Some(entered))
 }
 
@@ -213,13 +210,14 @@ fn check_is_not_older(
     Err(LakeError::Older { path, missed })
 }
 
+/// Enters erasures in the ledger at this path. Returns what the catalog may record of it, and the lines before.
 fn enter_at(
     path: &Path,
     (key, known): (OwnerKey, Option<&Entered>),
     erasures: &[Arc<Erasure>],
     now: i64,
     mend: Mend,
-) -> Result<Entered, LakeError> {
+) -> Result<(Entered, Lines), LakeError> {
     if !path.try_exists().map_err(LakeError::io("find", path))? {
         return Err(not_the_one(path, "is missing"));
     }
@@ -246,13 +244,13 @@ fn enter_at(
     }
     let mut entered = lines.entered(&keyer.lake);
     if fresh.is_empty() && lines.torn.is_empty() {
-        return Ok(entered);
+        return Ok((entered, lines));
     }
     let (more, sum) = lines.next(&fresh).map_err(LakeError::io("write", path))?;
     entering::append(path, &mut file, lines.bytes.len() as u64, &more)?;
     entered.entries += fresh.len() as u64;
     entered.sum = sum.unwrap_or(entered.sum);
-    Ok(entered)
+    Ok((entered, lines))
 }
 
 /// What a catalog has recorded about erasures.

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::BackupError;
-use super::manifest::CATALOG;
+use super::super::error::BackupError;
+use super::super::manifest::CATALOG;
 use super::restore::Restored;
 use crate::lake::store::image::{RESTORING, Reserved, discard_keys};
 use crate::private::{self, Kind, OwnFolder};

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::apply::{Rules, apply};
+use super::super::apply::{Rules, apply};
+use super::super::error::BackupError;
+use super::super::files::{Files, How, is_never_changed};
+use super::super::folder::{BackupFolder, sync_folder};
+use super::super::manifest::{Manifest, slashed};
+use super::super::sealed::SnapshotKeys;
 use super::building::{self, Building};
-use super::error::BackupError;
-use super::files::{Files, How, is_never_changed};
-use super::folder::{BackupFolder, sync_folder};
-use super::manifest::{Manifest, slashed};
-use super::sealed::SnapshotKeys;
 use crate::lake::LakeError;
 use crate::lake::erase::ledger;
 use crate::lake::erase::ledger::Ledger;
