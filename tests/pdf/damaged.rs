@@ -9,7 +9,7 @@ use encoding_rs::Encoding;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use lopdf::encryption::crypt_filters::{Aes128CryptFilter, Aes256CryptFilter, CryptFilter};
-use lopdf::{EncryptionState, EncryptionVersion, Object, Permissions, Stream, dictionary};
+use lopdf::{EncryptionState, EncryptionVersion, Object, Permissions, Stream, Writer, dictionary};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use tabularium::pdf::{Attachment, Outcome};
@@ -157,6 +157,14 @@ pub(super) fn encrypted(version: u8, shown: &str, password: &str) -> Vec<u8> {
     let mut document = document();
     document.paragraph(shown);
     let mut file = lopdf::Document::load_mem(&document.finish().unwrap()).unwrap();
+    encrypt(version, &mut file, password);
+    let mut bytes = Vec::new();
+    file.save_to(&mut bytes).unwrap();
+    bytes
+}
+
+/// Encrypts a PDF with this password of the reader.
+fn encrypt(version: u8, file: &mut lopdf::Document, password: &str) {
     let id = Object::string_literal(b"0123456789abcdef".to_vec());
     file.trailer.set("ID", vec![id.clone(), id]);
     let filters = |filter: Arc<dyn CryptFilter>| BTreeMap::from([(b"StdCF".to_vec(), filter)]);
@@ -165,14 +173,14 @@ pub(super) fn encrypted(version: u8, shown: &str, password: &str) -> Vec<u8> {
     let key = [7; 32];
     let version = match version {
         2 => EncryptionVersion::V2 {
-            document: &file,
+            document: file,
             owner_password,
             user_password: password,
             key_length: 128,
             permissions,
         },
         4 => EncryptionVersion::V4 {
-            document: &file,
+            document: file,
             encrypt_metadata: true,
             crypt_filters: filters(Arc::new(Aes128CryptFilter)),
             stream_filter,
@@ -194,9 +202,75 @@ pub(super) fn encrypted(version: u8, shown: &str, password: &str) -> Vec<u8> {
     };
     let state = EncryptionState::try_from(version).unwrap();
     file.encrypt(&state).unwrap();
+}
+
+/// An encrypted PDF whose page is in a stream of objects, with `further` at the end of the stream.
+fn encrypted_with_stream(version: u8, shown: &str, further: &str) -> Vec<u8> {
+    let mut document = document();
+    document.paragraph(shown);
+    let mut file = lopdf::Document::load_mem(&document.finish().unwrap()).unwrap();
+    let page = *file.get_pages().values().next().unwrap();
+    let mut entries = Vec::new();
+    Writer::write_object(&mut entries, &file.objects.remove(&page).unwrap()).unwrap();
+    let head = format!("{} 0 {} {} ", page.0, file.max_id + 9, entries.len() + 1);
+    let packed = zipped(&[head.as_bytes(), &entries, b" ", further.as_bytes()].concat());
+    let kind = dictionary! {"Type" => "ObjStm", "N" => 2, "First" => head.len() as i64, "Filter" => "FlateDecode"};
+    let container = file.add_object(Stream::new(kind, packed));
+    encrypt(version, &mut file, "");
+    let stream = file.objects.remove(&container).unwrap();
     let mut bytes = Vec::new();
     file.save_to(&mut bytes).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    let before = text.rsplit("startxref").next().unwrap();
+    let before: i64 = before.split_whitespace().next().unwrap().parse().unwrap();
+    // The library writes no streams of objects. They follow as an update, with a table that says where they are.
+    let mut append = |number: u32, object: &Object| {
+        let start = bytes.len() as u32;
+        bytes.extend(format!("{number} 0 obj\n").bytes());
+        Writer::write_object(&mut bytes, object).unwrap();
+        bytes.extend(b"\nendobj\n");
+        start
+    };
+    let start = append(container.0, &stream);
+    let entry = |kind: u8, of: u32| [&[kind][..], &of.to_be_bytes(), &[0, 0]].concat();
+    let mut table = Stream::new(file.trailer.clone(), [entry(2, container.0), entry(1, start)].concat());
+    let pairs = [page.0, 1, container.0, 1].map(|number| i64::from(number).into());
+    table.dict.set("Type", "XRef");
+    table.dict.set("W", vec![1.into(), 4.into(), 2.into()]);
+    table.dict.set("Index", pairs.to_vec());
+    table.dict.set("Prev", before);
+    table.dict.set("Size", i64::from(file.max_id) + 2);
+    let start = append(file.max_id + 1, &Object::Stream(table));
+    bytes.extend(format!("startxref\n{start}\n%%EOF\n").bytes());
     bytes
+}
+
+/// The values in an encrypted stream were not estimated: they took gigabytes.
+#[test]
+fn the_values_of_an_encrypted_pdf_are_bounded_too() {
+    for version in [2, 4, 5] {
+        let bytes = encrypted_with_stream(version, "for everybody", "[1 2 3]");
+        let mut open = document();
+        let outcome = open.attachment(attachment("open", Some("application/pdf"), &bytes));
+        assert_eq!(outcome, Outcome::Appended { pages: 1 }, "{version}");
+        assert_in_order(&open.finish().unwrap(), &["1 page follows", "for everybody"]);
+
+        for (further, reason) in [
+            (format!("[{}]", "1 ".repeat(3_000_000)), "unpacks to more"),
+            (format!("{}{}", "[".repeat(501), "]".repeat(501)), "nested too deeply"),
+        ] {
+            let bytes = encrypted_with_stream(version, "for everybody", &further);
+            let outcome = document().attachment(attachment("bomb", Some("application/pdf"), &bytes));
+            let loss = outcome.loss().unwrap_or_default();
+            assert!(loss.contains(reason), "{version}: {outcome:?}");
+        }
+    }
+}
+
+fn zipped(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(bytes).unwrap();
+    packer.finish().unwrap()
 }
 
 /// Many PDF files have a password for changes only. Everybody may read them.

@@ -10,6 +10,7 @@ mod attribute;
 mod block;
 mod cda;
 mod charset;
+mod decrypted;
 mod dimensions;
 mod html;
 mod image;

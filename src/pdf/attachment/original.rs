@@ -8,6 +8,7 @@ use krilla::Document as Writer;
 use krilla::pdf::{Pdf, PdfDocument};
 use lopdf::{DecompressError, Document, Error, LoadOptions, Object, ObjectId};
 
+use super::decrypted::{self, Locked};
 use super::values::{self, TOO_LARGE};
 
 /// The maximum unpacked size of one object stream or cross-reference stream, in bytes.
@@ -55,7 +56,12 @@ fn load(bytes: &[u8], force_reconstruct: bool) -> Result<Document, &'static str>
         filter: Some(within_room),
         ..LoadOptions::with_max_decompressed_size(MAX_UNPACKED)
     };
-    let read = Document::load_mem_with_options(bytes, options);
+    let read = match decrypted::open(bytes, &options) {
+        None => Document::load_mem_with_options(bytes, options),
+        Some(Ok(opened)) => opened.read(|bytes| Document::load_mem_with_options(bytes, options)),
+        Some(Err(Locked::Password)) => return Err(LOCKED),
+        Some(Err(Locked::Unreadable)) => return Err(DAMAGED),
+    };
     ROOM.get()?;
     read.map_err(|error| match error {
         Error::InvalidPassword | Error::Decryption(_) => LOCKED,
@@ -71,10 +77,11 @@ thread_local! {
     static ROOM: Cell<Result<usize, &'static str>> = const { Cell::new(Ok(0)) };
 }
 
-/// Keeps an object, unless the file's values need more memory than there is room for, or are nested too deeply. The
-/// library calls this before it parses the objects in a stream.
+/// Decrypts an object and keeps it, unless the file's values need more memory than there is room for, or are nested too
+/// deeply. The library calls this before it parses the objects in a stream.
 fn within_room(id: ObjectId, object: &mut Object) -> Option<(ObjectId, Object)> {
     let room = ROOM.get().ok()?;
+    decrypted::decrypt(id, object);
     let Object::Stream(stream) = object else {
         return Some((id, object.clone()));
     };
