@@ -121,6 +121,18 @@ impl Process {
         self.limit(rlimit::Resource::CPU, seconds)
     }
 
+    /// Lets the process use at most `most` processor time from now on, however often it is limited anew. This can be
+    /// called only once. The process cannot ignore this limit, but it can ignore the other one if its signal was
+    /// ignored when the process was started.
+    pub fn bound_processor_time(&mut self, most: Duration) -> io::Result<()> {
+        let seconds = (self.processor_time() + most).as_secs() + 1;
+        let id = self.child.id() as i32;
+        let (mut soft, mut hard) = (0, 0);
+        rlimit::prlimit(id, rlimit::Resource::CPU, None, Some((&mut soft, &mut hard)))?;
+        let hard = hard.min(seconds);
+        rlimit::prlimit(id, rlimit::Resource::CPU, Some((soft.min(hard), hard)), None)
+    }
+
     /// Lets the process take so many bytes of address space.
     pub fn limit_memory(&mut self, bytes: u64) -> io::Result<()> {
         self.limit(rlimit::Resource::AS, bytes)
@@ -148,6 +160,11 @@ impl Process {
 
     /// Does nothing here: the process limits itself.
     pub fn limit_processor_time(&mut self, _more: Duration) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Does nothing here: the process limits itself.
+    pub fn bound_processor_time(&mut self, _most: Duration) -> io::Result<()> {
         Ok(())
     }
 

@@ -86,6 +86,10 @@ pub(super) fn run<W: Write + Seek>(
     }
 }
 
+/// How many times a process may use the processor time for the pages of records: once to set them, and once to write
+/// them.
+const OWN: u32 = 2;
+
 /// A file that is being written.
 #[derive(Clone, Copy)]
 struct Finishing {
@@ -100,6 +104,8 @@ struct Finishing {
 /// Also returns the bytes of address space that the process has taken.
 fn ready(reader: &Reader, request: &Request<'_>, stop: &Stop) -> Result<(Process, u64), PdfError> {
     const TRIES: usize = 3;
+    /// More address space than the program ever has before it does anything.
+    const MAX_SIZE: u64 = 4 << 30;
     let mut error = io::Error::from(io::ErrorKind::Other);
     for _ in 0..TRIES {
         let watched = stop.clone();
@@ -110,8 +116,11 @@ fn ready(reader: &Reader, request: &Request<'_>, stop: &Stop) -> Result<(Process
         let mut process = Process::start(&reader.program, COMMAND, patience).map_err(PdfError::Apart)?;
         match process.receive(MAX_MESSAGE) {
             Ok(frame) => match serde_json::from_slice(&frame.bytes) {
-                Ok(Said::Ready { size }) => return Ok((process, size)),
-                Ok(Said::Unconfined(why)) => return Err(PdfError::Apart(io::Error::other(why))),
+                Ok(Said::Ready { size }) if size <= MAX_SIZE => return Ok((process, size)),
+                Ok(Said::Unconfined(code)) => {
+                    let why = format!("the process could not be confined: system error {code}");
+                    return Err(PdfError::Apart(io::Error::other(why)));
+                }
                 _ => error = io::ErrorKind::InvalidData.into(),
             },
             Err(_) if stop.is_asked() => return Err(PdfError::Stopped),
@@ -164,7 +173,10 @@ struct Attempt<'r, 'a> {
 impl Attempt<'_, '_> {
     /// Sets the limits of the process.
     fn begin(&mut self) -> Result<(), Trouble> {
-        let limited = self.limit_memory().and_then(|()| self.outside());
+        let bounds = self.request.bounds;
+        let all = bounds.records * OWN + self.request.left();
+        let limited = self.process.bound_processor_time(all);
+        let limited = limited.and_then(|()| self.limit_memory()).and_then(|()| self.outside());
         limited.map_err(|error| self.early(&error))
     }
 
@@ -192,7 +204,7 @@ impl Attempt<'_, '_> {
             }
             match serde_json::from_slice(&frame.bytes).map_err(|_| LIE)? {
                 Said::Want { part, url, room } => self.document(part, &url, room)?,
-                Said::Begin(number) if self.window.is_none() && (self.next..self.verdicts.len()).contains(&number) => {
+                Said::Begin(number) if self.is_between() && (self.next..self.verdicts.len()).contains(&number) => {
                     self.next = number + 1;
                     self.read(number)?;
                 }
@@ -203,18 +215,28 @@ impl Attempt<'_, '_> {
                     }
                     self.outside().map_err(|_| LIE)?;
                 }
-                Said::Finishing if self.window.is_none() && self.finishes > 0 => {
+                Said::Finishing if self.is_between() && self.finishes > 0 => {
                     self.finishes -= 1;
                     self.finishing().map_err(|_| LIE)?;
                 }
-                Said::Finished if self.window.is_none() => self.finished().map_err(|_| LIE)?,
+                Said::Finished if self.finishing.is_some() => self.finished().map_err(|_| LIE)?,
                 Said::At(place) if !self.is_trial && place <= self.end_of_file => {
                     out.seek(SeekFrom::Start(place)).map_err(fatal)?;
                 }
-                Said::Done { failed } if self.window.is_none() && self.is_list_of_parts(&failed) => return Ok(failed),
+                Said::Done { failed } if self.is_whole() && self.is_list_of_parts(&failed) => return Ok(failed),
                 _ => return Err(LIE),
             }
         }
+    }
+
+    /// Whether the process neither reads an attachment nor writes a file.
+    fn is_between(&self) -> bool {
+        self.window.is_none() && self.finishing.is_none()
+    }
+
+    /// Whether the process may have done all its work. Nobody knows whether the bytes are a file.
+    fn is_whole(&self) -> bool {
+        self.is_between() && self.finishes == 0 && (self.is_trial || self.end_of_file > 0)
     }
 
     fn is_list_of_parts(&self, failed: &[usize]) -> bool {
@@ -227,7 +249,7 @@ impl Attempt<'_, '_> {
         let survey = self.request.surveys.get(part);
         let is_named = survey.is_some_and(|survey| survey.urls.contains(url));
         self.asked += 1;
-        if !is_named || self.asked > self.verdicts.len() || self.window.is_some() {
+        if !is_named || self.asked > self.verdicts.len() || !self.is_between() {
             return Err(Trouble::Early(Reason::Failure));
         }
         // A trial drops each document before it asks for the next one.
@@ -309,7 +331,14 @@ impl Attempt<'_, '_> {
     /// Sets the limits for work on the records.
     fn outside(&mut self) -> io::Result<()> {
         self.wait(self.request.bounds.wait);
-        self.process.limit_processor_time(self.request.bounds.records)
+        let records = self.request.bounds.records.min(self.own_left());
+        self.process.limit_processor_time(records)
+    }
+
+    /// The processor time that the process may still use for other work than attachments.
+    fn own_left(&self) -> Duration {
+        let own = self.process.processor_time().saturating_sub(self.counted);
+        (self.request.bounds.records * OWN).saturating_sub(own)
     }
 
     /// Sets the limits for writing a file. Writing the pages of records takes less than `own`; the rest is for the
@@ -318,7 +347,7 @@ impl Attempt<'_, '_> {
         const LEAST: Duration = Duration::from_secs(2);
         let used = self.process.processor_time();
         let own = (used.saturating_sub(self.counted) * 4).max(LEAST);
-        let own = own.min(self.request.bounds.records);
+        let own = own.min(self.request.bounds.records).min(self.own_left());
         self.finishing = Some(Finishing {
             used,
             own,

@@ -47,7 +47,7 @@ fn unconfined(error: &io::Error) {
     use std::os::fd::AsFd;
     if let Ok(connection) = io::stdin().as_fd().try_clone_to_owned() {
         let mut channel = crate::confined::Channel::new(std::fs::File::from(connection));
-        let text = serde_json::to_vec(&Said::Unconfined(error.to_string())).unwrap_or_default();
+        let text = serde_json::to_vec(&Said::Unconfined(error.raw_os_error().unwrap_or(0))).unwrap_or_default();
         let _ = channel.send(MESSAGE, [text]);
     }
 }

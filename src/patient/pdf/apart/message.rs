@@ -72,8 +72,8 @@ pub(super) struct Group {
 pub(super) enum Said {
     /// It is confined and waits for its task. It has taken `size` bytes of address space so far.
     Ready { size: u64 },
-    /// It could not be confined.
-    Unconfined(String),
+    /// It could not be confined, because of this error of the system. Zero stands for other errors.
+    Unconfined(i32),
     /// It needs the document at an address. It waits for an answer.
     Want { part: usize, url: String, room: u64 },
     /// It would now read the attachment with this number. It waits for an answer.
