@@ -50,6 +50,8 @@ pub struct Document {
     /// The number of pixels that further pictures may have together. It is limited, because all pictures of the
     /// document are in memory when it is finished.
     pub(super) pixels: u64,
+    /// Whether embedded files are compressed.
+    is_packed: bool,
     stop: Stop,
 }
 
@@ -75,6 +77,7 @@ impl Document {
             files: Vec::new(),
             insertions: Vec::new(),
             pixels: MAX_PIXELS,
+            is_packed: true,
             stop: Stop::default(),
         })
     }
@@ -82,6 +85,12 @@ impl Document {
     /// Makes the work on the document end early if `stop` is set.
     pub fn until(mut self, stop: Stop) -> Self {
         self.stop = stop;
+        self
+    }
+
+    /// Sets whether embedded files are compressed. That takes processor time.
+    pub fn packed(mut self, is_packed: bool) -> Self {
+        self.is_packed = is_packed;
         self
     }
 
@@ -180,7 +189,8 @@ impl Document {
             association_kind: AssociationKind::Supplement,
             data: bytes.into(),
             modification_date: None,
-            compress: None,
+            // The writer decides whether compression is of use.
+            compress: if self.is_packed { None } else { Some(false) },
             location: None,
         });
     }

@@ -8,7 +8,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::attached::{self, Documents, Got};
-use super::gate::Gate;
+use super::gate::{Gate, Unread};
 use super::resource::{Index, Resource};
 use super::source::{Source, SourceKind};
 use super::structured::structured;
@@ -57,6 +57,8 @@ pub struct Export {
     failed_parts: Vec<usize>,
     /// The number of attachments so far.
     attachments: usize,
+    /// Whether embedded files are compressed.
+    pub(super) is_packed: bool,
     stop: Stop,
 }
 
@@ -77,6 +79,7 @@ impl Export {
             lost: Vec::new(),
             failed_parts: Vec::new(),
             attachments: 0,
+            is_packed: true,
             stop: Stop::default(),
         }
     }
@@ -125,7 +128,8 @@ impl Export {
             created: self.moment,
             running_head: format!("{title} \u{b7} {}", self.moment.format("%Y-%m-%d")),
         })?
-        .until(self.stop.clone());
+        .until(self.stop.clone())
+        .packed(self.is_packed);
         document.heading(1, &title);
         document.paragraph(&format!(
             "Made on {} by {}.",
@@ -212,13 +216,23 @@ impl Export {
             match one.get(part.documents, self.room) {
                 Got::Here(attachment) => {
                     self.room = self.room.saturating_sub(attachment.bytes.len() as u64);
-                    let outcome = match gate.begin(number) {
-                        Ok(()) => {
-                            let outcome = document.attachment(attachment);
-                            gate.end(number);
-                            outcome
+                    let unread = |document: &mut Document, attachment, unread: Unread| {
+                        document.unread(attachment, &unread.reason, unread.is_kept)
+                    };
+                    let outcome = if attachment.is_shown() {
+                        match gate.begin(number) {
+                            Ok(()) => {
+                                let outcome = document.attachment(attachment);
+                                gate.end(number);
+                                outcome
+                            }
+                            Err(why) => unread(document, attachment, why),
                         }
-                        Err(unread) => document.unread(attachment, &unread.reason, unread.is_kept),
+                    } else {
+                        match gate.keep(number) {
+                            Ok(()) => document.attachment(attachment),
+                            Err(why) => unread(document, attachment, why),
+                        }
                     };
                     if let Some(reason) = outcome.loss() {
                         self.lost

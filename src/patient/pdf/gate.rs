@@ -6,6 +6,9 @@
 pub(super) trait Gate {
     /// Called before the attachment is read. If it returns an error, the attachment becomes a placeholder.
     fn begin(&self, number: usize) -> Result<(), Unread>;
+    /// Called before an attachment is embedded whose contents are not shown anyway. If it returns an error, only a
+    /// placeholder is written.
+    fn keep(&self, number: usize) -> Result<(), Unread>;
     /// Called after the attachment was read.
     fn end(&self, number: usize);
     /// Called before a file with all its content is written.
@@ -21,6 +24,10 @@ impl Gate for () {
             reason: "it is read by a process of its own only".to_owned(),
             is_kept: true,
         })
+    }
+
+    fn keep(&self, _: usize) -> Result<(), Unread> {
+        Ok(())
     }
 
     fn end(&self, _: usize) {}

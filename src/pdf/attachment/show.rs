@@ -90,6 +90,13 @@ impl Inner {
     }
 }
 
+impl Attachment {
+    /// Whether documents of its type are shown. If not, only its original is embedded.
+    pub fn is_shown(&self) -> bool {
+        kind_of(self.content_type.as_deref(), &self.bytes) != Kind::Other
+    }
+}
+
 impl Document {
     /// Adds an attachment at the current position.
     pub fn attachment(&mut self, attachment: Attachment) -> Outcome {

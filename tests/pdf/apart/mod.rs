@@ -5,6 +5,7 @@ mod confined;
 mod hostile;
 mod liars;
 mod moments;
+mod short;
 
 use std::io::Cursor;
 

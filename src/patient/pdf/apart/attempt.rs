@@ -62,6 +62,8 @@ pub(super) fn run<W: Write + Seek>(
         window: None,
         finishing: None,
         next: 0,
+        fetched: 0,
+        small: ALL_SMALL,
         asked: 0,
         given: 0,
         largest: 0,
@@ -89,6 +91,10 @@ pub(super) fn run<W: Write + Seek>(
 /// How many times a process may use the processor time for the pages of records: once to set them, and once to write
 /// them.
 const OWN: u32 = 2;
+
+/// The maximum bytes of a small attachment, and of all small attachments of a file.
+const SMALL: u64 = 1 << 20;
+const ALL_SMALL: u64 = 8 << 20;
 
 /// A file that is being written.
 #[derive(Clone, Copy)]
@@ -159,6 +165,10 @@ struct Attempt<'r, 'a> {
     finishing: Option<Finishing>,
     /// The lowest number that the next attachment may have.
     next: usize,
+    /// The bytes of the largest document that the process got for the next attachment.
+    fetched: u64,
+    /// The bytes that further small attachments may have.
+    small: u64,
     /// The number of documents that the process has asked for.
     asked: usize,
     /// The bytes of all documents that it got, and of the largest.
@@ -204,9 +214,13 @@ impl Attempt<'_, '_> {
             }
             match serde_json::from_slice(&frame.bytes).map_err(|_| LIE)? {
                 Said::Want { part, url, room } => self.document(part, &url, room)?,
-                Said::Begin(number) if self.is_between() && (self.next..self.verdicts.len()).contains(&number) => {
+                Said::Begin(number) if self.is_between() && self.is_next(number) => {
                     self.next = number + 1;
                     self.read(number)?;
+                }
+                Said::Keep(number) if !self.is_trial && self.is_between() && self.is_next(number) => {
+                    self.next = number + 1;
+                    self.keep(number)?;
                 }
                 Said::End(number) if self.window.is_some_and(|window| window.number == number) => {
                     self.count();
@@ -227,6 +241,11 @@ impl Attempt<'_, '_> {
                 _ => return Err(LIE),
             }
         }
+    }
+
+    /// Whether an attachment with this number may be the next one.
+    fn is_next(&self, number: usize) -> bool {
+        (self.next..self.verdicts.len()).contains(&number)
     }
 
     /// Whether the process neither reads an attachment nor writes a file.
@@ -261,6 +280,7 @@ impl Attempt<'_, '_> {
         match self.request.parts[part].documents.get(url, room) {
             Ok(attached) => {
                 let bytes = attached.bytes.len() as u64;
+                self.fetched = self.fetched.max(bytes);
                 if self.is_trial {
                     (self.given, self.largest) = (bytes, bytes);
                 } else {
@@ -281,7 +301,8 @@ impl Attempt<'_, '_> {
 
     /// Lets the process read an attachment, or tells it why not.
     fn read(&mut self, number: usize) -> Result<(), Trouble> {
-        let skipped = self.verdicts.skip(number);
+        let is_small = self.is_small(number);
+        let skipped = self.verdicts.skip(number, is_small);
         let next = self.request.next(self.is_trial);
         match (skipped, next) {
             (None, Some((time, wait))) => {
@@ -305,6 +326,28 @@ impl Attempt<'_, '_> {
                 })
             }
         }
+    }
+
+    /// Lets the process embed an attachment, or tells it why not.
+    fn keep(&mut self, number: usize) -> Result<(), Trouble> {
+        let is_small = self.is_small(number);
+        match self.verdicts.drop(is_small) {
+            None => self.say(&Answer::Read),
+            Some(reason) => self.say(&Answer::Skip {
+                reason: reason.to_string(),
+                is_kept: false,
+            }),
+        }
+    }
+
+    /// Whether an attachment counts as small, together with the small ones before it.
+    fn is_small(&mut self, number: usize) -> bool {
+        let bytes = std::mem::take(&mut self.fetched).max(self.request.inline_length(number));
+        let is_small = bytes <= SMALL.min(self.small);
+        if is_small {
+            self.small -= bytes;
+        }
+        is_small
     }
 
     /// Counts the time of the attachment that was read, or of the file that was written. A trial does nothing else, so

@@ -68,7 +68,8 @@ fn work(client: &Client, task: &Task, texts: &Bytes) -> Result<Vec<usize>, PdfEr
         })
         .collect();
     let moment = DateTime::from_timestamp_micros(task.moment).unwrap_or_default();
-    let export = Export::new(moment, task.author.as_str()).with_base(&task.base);
+    let mut export = Export::new(moment, task.author.as_str()).with_base(&task.base);
+    export.is_packed = task.is_packed;
     let form = match task.mode {
         Mode::Document => Form::Document,
         Mode::Archive => Form::Archive,
@@ -145,6 +146,14 @@ impl Client {
     fn answer<T: DeserializeOwned>(&self) -> T {
         or_end(serde_json::from_slice(&self.bytes()))
     }
+
+    fn permission(&self) -> Result<(), Unread> {
+        match self.answer() {
+            Answer::Read => Ok(()),
+            Answer::Skip { reason, is_kept } => Err(Unread { reason, is_kept }),
+            _ => std::process::exit(1),
+        }
+    }
 }
 
 fn or_end<T, E>(result: Result<T, E>) -> T {
@@ -154,11 +163,12 @@ fn or_end<T, E>(result: Result<T, E>) -> T {
 impl Gate for Client {
     fn begin(&self, number: usize) -> Result<(), Unread> {
         self.say(&Said::Begin(number));
-        match self.answer() {
-            Answer::Read => Ok(()),
-            Answer::Skip { reason, is_kept } => Err(Unread { reason, is_kept }),
-            _ => std::process::exit(1),
-        }
+        self.permission()
+    }
+
+    fn keep(&self, number: usize) -> Result<(), Unread> {
+        self.say(&Said::Keep(number));
+        self.permission()
     }
 
     fn end(&self, number: usize) {

@@ -16,7 +16,7 @@ use crate::pdf::PdfError;
 /// The file is made here if the records have no attachments, and otherwise in a process of `reader`.
 pub fn made<W: Write + Seek>(
     reader: &Reader,
-    export: Export,
+    mut export: Export,
     parts: &[Part<'_>],
     form: Form,
     mut begin: impl FnMut() -> W,
@@ -33,11 +33,19 @@ pub fn made<W: Write + Seek>(
     };
     let mut verdicts = Verdicts::new(request.count());
     // Each step reads fewer attachments than the one before.
-    let steps: [fn(&mut Verdicts); 4] = [|_| {}, Verdicts::skip_untried, Verdicts::drop_bad, Verdicts::read_none];
+    let steps: [fn(&mut Verdicts); 5] = [
+        |_| {},
+        Verdicts::skip_untried,
+        Verdicts::drop_bad,
+        Verdicts::only_small,
+        Verdicts::read_none,
+    ];
     for (place, step) in steps.into_iter().enumerate() {
         step(&mut verdicts);
         if place > 0 {
             out = begin();
+            // Time is short now. Bytes that are only embedded should take none.
+            export.is_packed = false;
         }
         let ended = run(reader, &mut request, &mut verdicts, mode, &export, &mut out);
         match ended {

@@ -24,6 +24,8 @@ pub(super) struct Task {
     /// The time of the file, in microseconds since 1970.
     pub(super) moment: i64,
     pub(super) author: String,
+    /// Whether embedded files are compressed.
+    pub(super) is_packed: bool,
     /// The base URL of the service's own references.
     pub(super) base: String,
     pub(super) parts: Vec<TaskPart>,
@@ -78,6 +80,8 @@ pub(super) enum Said {
     Want { part: usize, url: String, room: u64 },
     /// It would now read the attachment with this number. It waits for an answer.
     Begin(usize),
+    /// It would now embed the attachment with this number, whose contents are not shown. It waits for an answer.
+    Keep(usize),
     /// It has read the attachment.
     End(usize),
     /// All content is there, and it now writes the file.
@@ -92,14 +96,14 @@ pub(super) enum Said {
     Failed,
 }
 
-/// The answers to [`Said::Want`] and [`Said::Begin`].
+/// The answers to [`Said::Want`], [`Said::Begin`] and [`Said::Keep`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// The document follows as bytes.
     Here { content_type: Option<String> },
     /// There is no document.
     Lacking(FetchError),
-    /// The attachment may be read.
+    /// The attachment may be read or embedded.
     Read,
     /// The attachment becomes a placeholder.
     Skip {

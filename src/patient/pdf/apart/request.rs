@@ -17,8 +17,8 @@ use crate::patient::pdf::source::SourceKind;
 pub(super) struct Survey<'a> {
     /// The resources with attachments, in the order of the record, with the number of attachments of each.
     rows: Vec<(TypeId, bool, &'a Row)>,
-    /// The number of attachments.
-    pub(super) count: usize,
+    /// The bytes of each attachment inside of the records. Zero if it is elsewhere.
+    lengths: Vec<u64>,
     /// The addresses that the process may ask for.
     pub(super) urls: BTreeSet<String>,
     /// The bytes of the records' texts.
@@ -43,9 +43,9 @@ impl<'a> Survey<'a> {
                 continue;
             }
             survey.rows.push((group.type_id, group.is_referred, row));
-            survey.count += named.len();
             for one in named {
                 let inline = one.inline_length();
+                survey.lengths.push(inline);
                 survey.inline += inline;
                 survey.largest = survey.largest.max(inline);
                 survey.urls.extend(one.url);
@@ -81,7 +81,13 @@ impl<'a> Request<'a> {
 
     /// The number of attachments.
     pub(super) fn count(&self) -> usize {
-        self.surveys.iter().map(|survey| survey.count).sum()
+        self.surveys.iter().map(|survey| survey.lengths.len()).sum()
+    }
+
+    /// The bytes of the attachment with this number inside of the records.
+    pub(super) fn inline_length(&self, number: usize) -> u64 {
+        let lengths = self.surveys.iter().flat_map(|survey| &survey.lengths);
+        lengths.copied().nth(number).unwrap_or(0)
     }
 
     /// Counts the processor time of attachments, and the time by the clock since this moment.
@@ -157,6 +163,7 @@ impl<'a> Request<'a> {
             parts: parts.collect(),
             moment: export.moment.timestamp_micros(),
             author: export.author.clone(),
+            is_packed: export.is_packed,
             base: export.base().to_owned(),
         };
         (task, rows)

@@ -31,7 +31,9 @@ pub(super) fn try_attachments(
                 continue;
             }
             // What cannot be had now will not be read later.
+            // An attachment of another type is only embedded, so it need not be tried.
             if let Got::Here(attachment) = one.get(part.documents, MAX_ATTACHED)
+                && attachment.is_shown()
                 && gate.begin(number - 1).is_ok()
             {
                 let mut alone = export.begin(&[])?;

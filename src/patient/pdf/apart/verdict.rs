@@ -53,6 +53,8 @@ enum Untried {
     Read,
     /// They are not read, because there was no time to try them.
     Skipped,
+    /// They are not read, and of the others only small ones.
+    SmallOnly,
     /// No attachment is read.
     NoneIsRead,
 }
@@ -71,11 +73,22 @@ impl Verdicts {
     }
 
     /// Whether the attachment must not be read: why, and whether its bytes are embedded.
-    pub(super) fn skip(&self, number: usize) -> Option<(Reason, bool)> {
+    pub(super) fn skip(&self, number: usize, is_small: bool) -> Option<(Reason, bool)> {
         match (self.known[number], self.untried) {
             (_, Untried::NoneIsRead) => Some((Reason::Last, false)),
+            (Verdict::Sound, Untried::SmallOnly) if is_small => None,
+            (Verdict::Sound | Verdict::Unknown, Untried::SmallOnly) => Some((Reason::Last, false)),
             (Verdict::Bad(reason), _) => Some((reason, self.are_bad_kept)),
             (Verdict::Unknown, Untried::Skipped) => Some((Reason::NoTimeLeft, true)),
+            _ => None,
+        }
+    }
+
+    /// Why an attachment must not be embedded whose contents are not shown anyway.
+    pub(super) fn drop(&self, is_small: bool) -> Option<Reason> {
+        match self.untried {
+            Untried::NoneIsRead => Some(Reason::Last),
+            Untried::SmallOnly if !is_small => Some(Reason::Last),
             _ => None,
         }
     }
@@ -98,6 +111,11 @@ impl Verdicts {
         self.are_bad_kept = false;
     }
 
+    /// From now on, only small attachments are read or embedded.
+    pub(super) fn only_small(&mut self) {
+        self.untried = Untried::SmallOnly;
+    }
+
     /// From now on, no attachment is read or embedded.
     pub(super) fn read_none(&mut self) {
         self.untried = Untried::NoneIsRead;
@@ -112,7 +130,7 @@ mod tests {
     fn fewer_attachments_are_read_from_step_to_step() {
         let mut verdicts = Verdicts::new(3);
         verdicts.bad(1, Reason::Failure);
-        let skipped = |verdicts: &Verdicts| [0, 1, 2].map(|number| verdicts.skip(number));
+        let skipped = |verdicts: &Verdicts| [0, 1, 2].map(|number| verdicts.skip(number, number < 2));
         assert_eq!(skipped(&verdicts), [None, Some((Reason::Failure, true)), None]);
         verdicts.sound(0);
         verdicts.skip_untried();
@@ -120,6 +138,15 @@ mod tests {
         assert_eq!(skipped(&verdicts), [None, Some((Reason::Failure, true)), untried]);
         verdicts.drop_bad();
         assert_eq!(skipped(&verdicts), [None, Some((Reason::Failure, false)), untried]);
+        assert_eq!([true, false].map(|is_small| verdicts.drop(is_small)), [None; 2]);
+        verdicts.only_small();
+        let last = Some((Reason::Last, false));
+        assert_eq!(skipped(&verdicts), [None, Some((Reason::Failure, false)), last]);
+        assert_eq!(verdicts.skip(0, false), last);
+        assert_eq!(
+            [true, false].map(|is_small| verdicts.drop(is_small)),
+            [None, Some(Reason::Last)]
+        );
         verdicts.read_none();
         assert_eq!(skipped(&verdicts), [Some((Reason::Last, false)); 3]);
     }
