@@ -1,12 +1,15 @@
 //! Time is short: hostile attachments have used most of it. The others are still there.
 
+use std::time::Duration;
+
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
-use tabularium::patient::pdf::{Attached, Documents, FetchError, Form};
+use tabularium::patient::pdf::apart::Bounds;
+use tabularium::patient::pdf::{Attached, Documents, FetchError, Form, Reader};
 
 use super::hostile::nested;
-use super::{drawn, letter, of, reader};
+use super::{drawn, letter, of, reader, record};
 use crate::pdf::reading::{assert_in_order, text};
 
 /// Documents by their addresses.
@@ -92,4 +95,33 @@ fn check(file: &[u8]) {
     let text = text(file);
     let missing = text.rsplit("Whatismissing").next().unwrap();
     assert!(!missing.contains("Scan"), "{missing}");
+}
+
+/// Each of these texts can be read, but not all together. No step lay between all sound attachments and none.
+#[test]
+fn attachments_that_are_too_much_together_cost_no_letter() {
+    let long = "A line of words, and more.\n".repeat(40_000).into_bytes();
+    let titles: Vec<String> = (0..8).map(|number| format!("Long {number}.")).collect();
+    let mut files = vec![letter("first")];
+    files.extend(titles.iter().map(|title| (title.as_str(), "text/plain", long.clone())));
+    files.push(("A page", "application/pdf", nested(3)));
+    let bounds = Bounds {
+        memory: 128 << 20,
+        attachments: Duration::from_secs(600),
+        attachments_wait: Duration::from_secs(3_600),
+        ..Bounds::default()
+    };
+    let reader = Reader { bounds, ..reader() };
+    let (file, _) = drawn(&reader, &record(&files), &(), Form::Document).unwrap();
+    let shown = [
+        "seventy",
+        "The contents of first.",
+        "Long 7.",
+        "Not shown",
+        "1 page follows",
+    ];
+    assert_in_order(
+        &file,
+        &[&shown[..], &["What is missing", "could not be made with its documents"]].concat(),
+    );
 }
