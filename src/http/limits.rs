@@ -28,7 +28,9 @@ pub struct Limits {
     /// The maximum number of documents (PDFs, archives, health cards) that are built at the same time, each from all of
     /// a patient's records. The first document of each credential does not count: first documents have places of their
     /// own, four times as many as this number. Further documents wait for at most `patience`. One credential may have
-    /// two documents at a time.
+    /// two documents at a time. If reading the attachments of a document takes long, the document gives its place back
+    /// and waits for one of as many places for slow documents, for at most `slow_patience`. One credential may have one
+    /// of these places.
     pub documents: usize,
     /// The maximum total bytes of PDFs and archives that are being built or sent.
     pub spools: u64,
@@ -41,6 +43,8 @@ pub struct Limits {
     /// How long a search, a view, an operation on all records or a document waits for its turn. After that it is
     /// refused.
     pub patience: Duration,
+    /// How long a document whose attachments take long waits for a place for slow documents. After that it is refused.
+    pub slow_patience: Duration,
     /// The maximum bytes of a request's path and query.
     pub url: usize,
     /// The maximum bytes of a request's headers.
@@ -152,6 +156,7 @@ impl Default for Limits {
             view_spool: 4 << 30,
             view_spools: 16 << 30,
             patience: Duration::from_secs(10),
+            slow_patience: Duration::from_secs(60),
             // A search by POST may have long parameters, such as a list of a thousand patients. The links to its
             // further pages repeat the parameters in their URLs.
             url: 60 * 1_024,

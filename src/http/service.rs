@@ -181,6 +181,14 @@ impl Service {
         self.turn_of(&self.documents, credential).await
     }
 
+    /// Exchanges the turn of a document for a turn for slow documents, and waits for it.
+    pub(super) async fn slow_document_turn(&self, turn: Turn) -> Result<Turn, Error> {
+        match tokio::time::timeout(self.limits.slow_patience, turn.slow()).await {
+            Ok(Some(turn)) => Ok(turn),
+            _ => Err(Error::Busy),
+        }
+    }
+
     /// Creates a spool for a PDF or an archive.
     pub(super) fn spool(&self) -> Spool {
         self.spools.begin(&self.lake.folder().data())

@@ -3,6 +3,9 @@
 //!
 //! A credential has at most one *first work* at a time: the work that it begins while it has none. All its other work
 //! is *further work*. First work has separate places, so it does not wait for the further work of other credentials.
+//!
+//! Work that turns out to be slow exchanges its place for one of the places for *slow work*, and may have to wait for
+//! it. So only slow work waits for slow work. A credential has at most one of these places.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +25,8 @@ struct Places {
     first: Arc<Semaphore>,
     /// The places for further work.
     further: Arc<Semaphore>,
+    /// The places for slow work. Each credential may use one.
+    slow: Arc<Semaphore>,
     /// The maximum number of places that one credential uses at once.
     each: usize,
     /// The credentials whose work runs or waits, each with its places.
@@ -31,15 +36,18 @@ struct Places {
 /// The places that one credential uses.
 struct Share {
     own: Arc<Semaphore>,
+    slow: Arc<Semaphore>,
     has_first: AtomicBool,
 }
 
 /// A place for one piece of work. Dropping it returns the place.
 pub(in crate::http) struct Turn {
     place: Option<OwnedSemaphorePermit>,
+    /// The right of the credential to use a place for slow work.
+    slow: Option<OwnedSemaphorePermit>,
     first: Option<First>,
     _own: OwnedSemaphorePermit,
-    _member: Member,
+    member: Member,
 }
 
 /// Keeps a credential's entry in `shares` while its work runs or waits.
@@ -66,6 +74,7 @@ impl Turns {
         Turns(Arc::new(Places {
             first: Arc::new(Semaphore::new(places.max(1) * FIRST_FOR_EACH)),
             further: Arc::new(Semaphore::new(places)),
+            slow: Arc::new(Semaphore::new(places.max(1))),
             each,
             shares: Mutex::default(),
         }))
@@ -83,9 +92,10 @@ impl Turns {
         let place = of.clone().acquire_owned().await.ok()?;
         Some(Turn {
             place: Some(place),
+            slow: None,
             first,
             _own: own,
-            _member: member,
+            member,
         })
     }
 
@@ -94,6 +104,7 @@ impl Turns {
         let share = shares.entry(credential.into()).or_insert_with(|| {
             Arc::new(Share {
                 own: Arc::new(Semaphore::new(self.0.each)),
+                slow: Arc::new(Semaphore::new(1)),
                 has_first: AtomicBool::new(false),
             })
         });
@@ -106,10 +117,20 @@ impl Turns {
 }
 
 impl Turn {
+    /// Exchanges the place for a place for slow work. Frees the one and then waits for the other. Never `None`, because
+    /// the semaphores are never closed.
+    pub(in crate::http) async fn slow(mut self) -> Option<Turn> {
+        self.place = None;
+        self.slow = Some(self.member.share.slow.clone().acquire_owned().await.ok()?);
+        self.place = Some(self.member.places.slow.clone().acquire_owned().await.ok()?);
+        Some(self)
+    }
+
     /// Frees the place for other credentials, because the computation has ended. The work counts against the limit of
     /// its own credential until the client has received the result.
     pub(in crate::http) fn computed(mut self) -> Turn {
         self.place = None;
+        self.slow = None;
         self.first = None;
         self
     }
@@ -179,6 +200,29 @@ mod tests {
         slow.clear();
         assert!(turns.0.shares.lock().unwrap().is_empty());
         assert!(now(&turns, "slow 0").is_some());
+    }
+
+    /// Hostile documents of many patients must not keep the documents of others waiting.
+    #[test]
+    fn slow_work_waits_only_for_slow_work() {
+        let turns = Turns::with_share(2, 2);
+        let slow = |turn: Turn| turn.slow().now_or_never().flatten();
+        let greedy = now(&turns, "greedy").and_then(slow);
+        assert!(greedy.is_some());
+        // A second place for slow work is not for the same credential.
+        assert!(now(&turns, "greedy").and_then(slow).is_none());
+        let other = now(&turns, "other").and_then(slow);
+        assert!(other.is_some());
+        for at in 0..FIRST_FOR_EACH * 3 {
+            assert!(now(&turns, &format!("slow {at}")).and_then(slow).is_none());
+        }
+        let quick: Vec<Option<Turn>> = (0..7).map(|at| now(&turns, &format!("quick {at}"))).collect();
+        assert!(quick.iter().all(Option::is_some));
+        let computed = greedy.map(Turn::computed);
+        assert!(now(&turns, "greedy").and_then(slow).is_some());
+        drop((computed, other, quick));
+        assert!(turns.0.shares.lock().unwrap().is_empty());
+        assert_eq!(turns.0.slow.available_permits(), 2);
     }
 
     #[test]

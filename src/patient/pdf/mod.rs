@@ -21,7 +21,7 @@ mod structured;
 mod summary;
 mod typed;
 
-pub use apart::{Reader, made};
+pub use apart::{Reader, made, quickly};
 pub use attached::{Attached, Documents, FetchError, addresses};
 pub use build::{Export, Form, Part};
 pub use gather::gather;

@@ -11,6 +11,7 @@ use tabularium::http::{Limits, Options, Pages, ServeError, Service, serve};
 use tabularium::ingest::{self, Session};
 use tabularium::lake::{Lake, Mode};
 use tabularium::patient::pdf::Reader;
+use tabularium::patient::pdf::apart::Bounds;
 use tabularium::sync::client::{Client, Guard, HttpLimits};
 use tabularium::terminology::Terminology;
 use tokio::net::TcpListener;
@@ -91,6 +92,23 @@ impl Server {
     pub(crate) fn limited(resources: &[serde_json::Value], limits: Limits) -> Server {
         let (folder, lake) = stored(resources);
         Server::over(folder, lake, limits)
+    }
+
+    /// The same, with these bounds for attachments.
+    pub(crate) fn bounded(resources: &[serde_json::Value], limits: Limits, bounds: Bounds) -> Server {
+        let (folder, lake) = stored(resources);
+        let reader = Reader { bounds, ..reader() };
+        let limits = (limits, reader);
+        let clock = Clock::at(START);
+        Server::with_pages(
+            folder,
+            lake,
+            limits,
+            (Arc::default(), false),
+            clock,
+            None,
+            Pages::default(),
+        )
     }
 
     /// A server over these resources with a short wait for erasures.
@@ -205,7 +223,7 @@ impl Server {
         clock: Clock,
         base_url: Option<&str>,
     ) -> Server {
-        let pages = Pages::default();
+        let (limits, pages) = ((limits, reader()), Pages::default());
         Server::with_pages(folder, lake, limits, (terminology, explain), clock, base_url, pages)
     }
 
@@ -216,13 +234,14 @@ impl Server {
             interim,
             ..Limits::default()
         };
+        let limits = (limits, reader());
         Server::with_pages(folder, lake, limits, (Arc::default(), false), clock, None, pages)
     }
 
     fn with_pages(
         folder: tempfile::TempDir,
         lake: Lake,
-        limits: Limits,
+        (limits, reader): (Limits, Reader),
         (terminology, explain): (Arc<Terminology>, bool),
         clock: Clock,
         base_url: Option<&str>,
@@ -250,7 +269,7 @@ impl Server {
             console: true,
             sources: Client::new(Guard::Private, HttpLimits::default()).unwrap(),
             pages,
-            reader: reader(),
+            reader,
         })
         .unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -178,7 +178,8 @@ struct Drawn {
     turn: Turn,
 }
 
-/// Writes the PDF or the archive of all sources. The work stops if the client disconnects.
+/// Writes the PDF or the archive of all sources. The work stops if the client disconnects. If it takes long, it goes on
+/// in a turn for slow documents.
 async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: Turn) -> Result<Drawn, Error> {
     let now = service.store.clock().now();
     let (_wanted, stop) = Wanted::begin();
@@ -186,21 +187,64 @@ async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: 
         .with_base(&service.fhir_base)
         .until(stop);
     let form = if is_archive { Form::Archive } else { Form::Document };
+    let (read, turn) = match drawn_in(service, read, export.clone(), form, turn, Pace::Quick).await? {
+        Step::Done(drawn) => return Ok(*drawn),
+        Step::Slow(read, turn) => (read, turn),
+    };
+    let turn = service.slow_document_turn(turn).await?;
+    match drawn_in(service, read, export, form, turn, Pace::Slow).await? {
+        Step::Done(drawn) => Ok(*drawn),
+        Step::Slow(..) => Err(Error::internal("a slow document was given up")),
+    }
+}
+
+/// Whether a document must be quick.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    Quick,
+    Slow,
+}
+
+/// What came of the work in one turn.
+enum Step {
+    Done(Box<Drawn>),
+    /// The document is not quick.
+    Slow(Vec<Read>, Turn),
+}
+
+async fn drawn_in(
+    service: &Arc<Service>,
+    read: Vec<Read>,
+    export: Export,
+    form: Form,
+    turn: Turn,
+    pace: Pace,
+) -> Result<Step, Error> {
     let drawing = service.blocking(move |service| {
-        let here: Vec<Here<'_>> = read.iter().map(|read| read.here(service)).collect();
-        let parts = read.iter().zip(&here).map(|(read, here)| Part {
-            source: &read.source,
-            record: read.record.as_ref(),
-            documents: here,
-        });
-        let parts: Vec<Part<'_>> = parts.collect();
-        let (file, export) = pdf::made(&service.reader, export, &parts, form, || service.spool());
+        let (file, export) = {
+            let here: Vec<Here<'_>> = read.iter().map(|read| read.here(service)).collect();
+            let parts = read.iter().zip(&here).map(|(read, here)| Part {
+                source: &read.source,
+                record: read.record.as_ref(),
+                documents: here,
+            });
+            let parts: Vec<Part<'_>> = parts.collect();
+            let reader = &service.reader;
+            match pace {
+                Pace::Quick => pdf::quickly(reader, export, &parts, form, service.spool()),
+                Pace::Slow => {
+                    let made = pdf::made(&reader.after_quick(), export, &parts, form, || service.spool());
+                    (made.0, made.1.map(Some))
+                }
+            }
+        };
         match export {
-            Ok(export) => Ok(Drawn {
+            Ok(Some(export)) => Ok(Step::Done(Box::new(Drawn {
                 export,
                 file,
                 turn: turn.computed(),
-            }),
+            }))),
+            Ok(None) => Ok(Step::Slow(read, turn)),
             Err(error) => Err(match file.full() {
                 Some(Full::One) => Error::TooCostly(TOO_LONG.to_owned()),
                 Some(Full::All) => Error::Busy,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::COMMAND;
 use super::message::{Answer, BYTES, MAX_MESSAGE, MESSAGE, Mode, PIECE, Said};
 use super::reader::Reader;
-use super::request::Request;
+use super::request::{OWN, Request};
 use super::verdict::{Reason, Verdicts};
 use crate::confined::{Patience, Process};
 use crate::patient::pdf::build::{Export, MAX_ATTACHED};
@@ -52,7 +52,7 @@ pub(super) fn run<W: Write + Seek>(
         process,
         size,
         limit: 0,
-        until: Instant::now() + request.bounds.wait * 2 + request.bounds.attachments_wait,
+        until: Instant::now() + request.all_wait(),
         finishes,
         room: MAX_ATTACHED,
         request,
@@ -88,10 +88,6 @@ pub(super) fn run<W: Write + Seek>(
     }
 }
 
-/// How many times a process may use the processor time for the pages of records: once to set them, and once to write
-/// them.
-const OWN: u32 = 2;
-
 /// The maximum bytes of a small attachment, and of all small attachments of a file.
 const SMALL: u64 = 1 << 20;
 const ALL_SMALL: u64 = 8 << 20;
@@ -116,7 +112,7 @@ fn ready(reader: &Reader, request: &Request<'_>, stop: &Stop) -> Result<(Process
     for _ in 0..TRIES {
         let watched = stop.clone();
         let patience = Patience {
-            until: Instant::now() + request.bounds.wait,
+            until: Instant::now() + request.start_wait(),
             is_over: Arc::new(move || watched.is_asked()),
         };
         let mut process = Process::start(&reader.program, COMMAND, patience).map_err(PdfError::Apart)?;
@@ -183,9 +179,7 @@ struct Attempt<'r, 'a> {
 impl Attempt<'_, '_> {
     /// Sets the limits of the process.
     fn begin(&mut self) -> Result<(), Trouble> {
-        let bounds = self.request.bounds;
-        let all = bounds.records * OWN + self.request.left();
-        let limited = self.process.bound_processor_time(all);
+        let limited = self.process.bound_processor_time(self.request.all());
         let limited = limited.and_then(|()| self.limit_memory()).and_then(|()| self.outside());
         limited.map_err(|error| self.early(&error))
     }

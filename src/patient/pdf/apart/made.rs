@@ -27,10 +27,6 @@ pub fn made<W: Write + Seek>(
         let drawn = build::draw(export, parts, form, &(), &mut out);
         return (out, drawn);
     }
-    let mode = match form {
-        Form::Document => Mode::Document,
-        Form::Archive => Mode::Archive,
-    };
     let mut verdicts = Verdicts::new(request.count());
     // Each step reads fewer attachments than the one before.
     let steps: [fn(&mut Verdicts); 5] = [
@@ -47,7 +43,7 @@ pub fn made<W: Write + Seek>(
             // Time is short now. Bytes that are only embedded should take none.
             export.is_packed = false;
         }
-        let ended = run(reader, &mut request, &mut verdicts, mode, &export, &mut out);
+        let ended = run(reader, &mut request, &mut verdicts, mode(form), &export, &mut out);
         match ended {
             Ok(Ended::Done(failed)) => return (out, Ok(finished(export, parts, &failed))),
             Ok(Ended::Early(at, reason)) => {
@@ -64,6 +60,38 @@ pub fn made<W: Write + Seek>(
         }
     }
     (out, Err(PdfError::Writer("the process that makes it ended")))
+}
+
+/// Writes the file of these parts to `out`, if that is quick. `None` if it takes longer than the bounds say, or if an
+/// attachment ends the process. Then [`made`] can make it with the reader that [`Reader::after_quick`] returns.
+pub fn quickly<W: Write + Seek>(
+    reader: &Reader,
+    export: Export,
+    parts: &[Part<'_>],
+    form: Form,
+    mut out: W,
+) -> (W, Result<Option<Export>, PdfError>) {
+    let mut request = Request::quick(parts, reader.bounds);
+    if request.count() == 0 {
+        let drawn = build::draw(export, parts, form, &(), &mut out);
+        return (out, drawn.map(Some));
+    }
+    let mut verdicts = Verdicts::new(request.count());
+    let ended = run(reader, &mut request, &mut verdicts, mode(form), &export, &mut out);
+    let quick = match ended {
+        Ok(Ended::Done(failed)) => Ok(Some(finished(export, parts, &failed))),
+        // A process that cannot be started at once may be started later.
+        Ok(Ended::Early(..)) | Err(PdfError::Apart(_)) => Ok(None),
+        Err(error) => Err(error),
+    };
+    (out, quick)
+}
+
+fn mode(form: Form) -> Mode {
+    match form {
+        Form::Document => Mode::Document,
+        Form::Archive => Mode::Archive,
+    }
 }
 
 /// Reads each attachment alone, to find all that end a process. Stops when half of the time that was left is used: the

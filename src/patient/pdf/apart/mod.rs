@@ -17,7 +17,7 @@ mod trial;
 mod verdict;
 
 pub use inside::serve;
-pub use made::made;
+pub use made::{made, quickly};
 pub use reader::{Bounds, Reader};
 
 /// The argument with which the program is started to read attachments.

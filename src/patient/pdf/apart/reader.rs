@@ -46,6 +46,27 @@ pub struct Bounds {
     pub attachments_wait: Duration,
     /// The time by the clock for any other step of a process.
     pub wait: Duration,
+    /// The processor time in which a file must be made to be quick, rounded down to whole seconds. A process has one
+    /// second more.
+    pub quick: Duration,
+    /// The time by the clock in which a file must be made to be quick.
+    pub quick_wait: Duration,
+}
+
+impl Reader {
+    /// The reader for files that are not quick. They share the time for attachments with the quick attempt.
+    #[must_use]
+    pub fn after_quick(&self) -> Reader {
+        let used = self.bounds.quick + Duration::from_secs(1);
+        let bounds = Bounds {
+            attachments: self.bounds.attachments.saturating_sub(used),
+            ..self.bounds
+        };
+        Reader {
+            program: self.program.clone(),
+            bounds,
+        }
+    }
 }
 
 impl Default for Bounds {
@@ -58,6 +79,8 @@ impl Default for Bounds {
             attachment_wait: Duration::from_secs(60),
             attachments_wait: Duration::from_secs(120),
             wait: Duration::from_secs(300),
+            quick: Duration::from_secs(1),
+            quick_wait: Duration::from_secs(5),
         }
     }
 }

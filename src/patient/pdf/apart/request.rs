@@ -12,6 +12,10 @@ use crate::patient::pdf::attached;
 use crate::patient::pdf::build::{Export, Part};
 use crate::patient::pdf::source::SourceKind;
 
+/// How many times a process may use the processor time for the pages of records: once to set them, and once to write
+/// them.
+pub(super) const OWN: u32 = 2;
+
 /// What a part's records have attached.
 #[derive(Debug, Default)]
 pub(super) struct Survey<'a> {
@@ -65,9 +69,42 @@ pub(super) struct Request<'a> {
     waited: Duration,
     /// The processor time that trials must leave.
     kept: Duration,
+    /// Whether the process must be quick.
+    is_quick: bool,
 }
 
 impl<'a> Request<'a> {
+    /// A request whose process must be quick.
+    pub(super) fn quick(parts: &'a [Part<'a>], bounds: Bounds) -> Request<'a> {
+        Request {
+            is_quick: true,
+            ..Request::new(parts, bounds)
+        }
+    }
+
+    /// All processor time that a process may use.
+    pub(super) fn all(&self) -> Duration {
+        if self.is_quick {
+            self.bounds.quick
+        } else {
+            self.bounds.records * OWN + self.left()
+        }
+    }
+
+    /// The time by the clock that a process may use.
+    pub(super) fn all_wait(&self) -> Duration {
+        if self.is_quick {
+            self.bounds.quick_wait
+        } else {
+            self.bounds.wait * 2 + self.bounds.attachments_wait
+        }
+    }
+
+    /// The time by the clock in which a process must be confined.
+    pub(super) fn start_wait(&self) -> Duration {
+        self.bounds.wait.min(self.all_wait())
+    }
+
     pub(super) fn new(parts: &'a [Part<'a>], bounds: Bounds) -> Request<'a> {
         Request {
             parts,
@@ -76,6 +113,7 @@ impl<'a> Request<'a> {
             used: Duration::ZERO,
             waited: Duration::ZERO,
             kept: Duration::ZERO,
+            is_quick: false,
         }
     }
 
