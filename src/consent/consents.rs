@@ -95,7 +95,7 @@ impl Consents<'_> {
     /// ABANDONED.
     pub fn revoke(&self, id: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.store.clock().now();
-        let revoked = self.store.write(|transaction| {
+        let revoked = self.store.write_jobs(|transaction| {
             let mut consent = Consent::get(transaction, id)?.ok_or(Error::Lost("consent"))?;
             if consent.state.after(ConsentEvent::Revoked).is_err() {
                 return Ok(0);
@@ -114,7 +114,6 @@ impl Consents<'_> {
         })?;
         self.store.take_up_revocations()?;
         self.store.health_links().wipe_ended()?;
-        self.store.jobs_changed();
         Ok(revoked)
     }
 

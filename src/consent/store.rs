@@ -207,11 +207,34 @@ impl Store {
 
     /// Runs `work` in an IMMEDIATE transaction and commits it. An error rolls the transaction back.
     pub(super) fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        self.write_where(work, |_| false)
+    }
+
+    /// Like [`Store::write`], for work that may change a job or the state of a consent. Invalidates the cached readiness
+    /// of all consents and wakes the worker.
+    pub(super) fn write_jobs<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        self.write_where(work, |_| true)
+    }
+
+    /// Like [`Store::write_jobs`], if `changes_jobs` says of what `work` returned that it changed a job or a consent.
+    pub(super) fn write_where<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>,
+        changes_jobs: impl FnOnce(&T) -> bool,
+    ) -> Result<T, Error> {
         let worked = || {
             let mut connection = locked(&self.connection);
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let done = work(&transaction)?;
-            transaction.commit()?;
+            let changes_jobs = changes_jobs(&done);
+            let committed = transaction.commit();
+            if changes_jobs {
+                // Invalidate while no other thread can read the store. Otherwise a request could see that a job has
+                // ended and then be answered from the readiness before. A commit that failed may stand all the same.
+                self.moment.fetch_add(1, Ordering::SeqCst);
+                self.jobs.notify_one();
+            }
+            committed?;
             Ok(done)
         };
         worked().map_err(|error: Error| error.at(&self.path))
@@ -267,12 +290,6 @@ impl Store {
     /// erase.
     pub fn wakeup(&self) -> Arc<Notify> {
         self.jobs.clone()
-    }
-
-    /// Wakes the worker, and invalidates the cached readiness of all consents.
-    pub(super) fn jobs_changed(&self) {
-        self.moment.fetch_add(1, Ordering::SeqCst);
-        self.jobs.notify_one();
     }
 
     /// Returns a counter that grows when jobs change and when the store is reloaded. Cached readiness is valid only
@@ -394,6 +411,34 @@ impl Store {
 mod tests {
     use super::*;
     use crate::lake::Mode;
+
+    #[test]
+    fn whoever_sees_a_change_of_a_job_sees_that_readiness_is_to_be_computed_anew() {
+        let (_folder, store) = store();
+        let begin = store.jobs_moment();
+        store
+            .write(|transaction| Ok(transaction.execute_batch("CREATE TABLE seen (n INTEGER)")?))
+            .unwrap();
+        assert_eq!(store.jobs_moment(), begin);
+        let rounds = 300;
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for round in 0..rounds {
+                    store
+                        .write_jobs(|transaction| Ok(transaction.execute("INSERT INTO seen VALUES (?1)", [round])?))
+                        .unwrap();
+                }
+            });
+            while !writer.is_finished() {
+                let changes: u64 = store
+                    .read(|connection| Ok(connection.query_row("SELECT count(*) FROM seen", [], |row| row.get(0))?))
+                    .unwrap();
+                assert!(store.jobs_moment() - begin >= changes);
+            }
+        });
+        let outcome = store.write_where(|_| Ok(None::<u64>), Option::is_some).unwrap();
+        assert_eq!((outcome, store.jobs_moment()), (None, begin + rounds));
+    }
 
     fn store() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();

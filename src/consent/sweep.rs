@@ -65,7 +65,7 @@ impl Store {
         };
         let mut swept = Swept::default();
         loop {
-            let done = self.write(|transaction| {
+            let done = self.write_jobs(|transaction| {
                 let before = swept;
                 left(transaction, self.sealer(), now, &mut swept)?;
                 swept.unused += unused(transaction, now)?;
@@ -81,7 +81,6 @@ impl Store {
         }
         self.take_up_revocations()?;
         self.health_links().wipe_ended()?;
-        self.jobs_changed();
         Ok(swept)
     }
 }

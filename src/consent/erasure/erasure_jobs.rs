@@ -52,8 +52,7 @@ impl Store {
     /// only a new consent can fetch records again. The access tokens of the consent stay valid, but show no records.
     pub fn expunge(&self, asked: &Expunge<'_>) -> Result<Expunged, Error> {
         let now = self.clock().now();
-        let done = self.write(|transaction| expunge(transaction, now, asked))?;
-        self.jobs_changed();
+        let done = self.write_jobs(|transaction| expunge(transaction, now, asked))?;
         // Only log an error here, because the erasure is already requested. The next sweep tries again to empty the
         // log.
         if let Err(error) = self.health_links().wipe_ended() {

@@ -104,11 +104,8 @@ impl Jobs<'_> {
     /// Makes a sync job for an authorization and wakes the worker. `cause` is `exchange`, `refresh` or `schedule`.
     pub fn create(&self, authorization: &str, cause: &str) -> Result<String, Error> {
         let now = self.store.clock().now();
-        let id = self
-            .store
-            .write(|transaction| Job::create(transaction, now, authorization, cause))?;
-        self.store.jobs_changed();
-        Ok(id)
+        self.store
+            .write_jobs(|transaction| Job::create(transaction, now, authorization, cause))
     }
 
     /// Returns the jobs of an authorization, newest first.
@@ -123,15 +120,13 @@ impl Jobs<'_> {
     /// Returns their number.
     pub fn take_up(&self) -> Result<usize, Error> {
         let now = self.store.clock().now();
-        let jobs = self.store.write(|transaction| {
+        self.store.write_jobs(|transaction| {
             let mut jobs = Job::select(transaction, "WHERE state = 'ACTIVE'", [])?;
             for job in &mut jobs {
                 job.step(transaction, now, JobEvent::Returned)?;
             }
             Ok(jobs.len())
-        })?;
-        self.store.jobs_changed();
-        Ok(jobs)
+        })
     }
 
     /// Puts new jobs into the queue. Returns at most `max_jobs` jobs that can start, oldest first. While one job of an
@@ -311,15 +306,13 @@ impl Jobs<'_> {
 
     fn end(&self, id: &str, work: impl FnOnce(&Connection, i64, &mut Job) -> Result<(), Error>) -> Result<bool, Error> {
         let now = self.store.clock().now();
-        let ended = self.store.write(|transaction| {
+        self.store.write_jobs(|transaction| {
             let Some(mut job) = find(transaction, id)?.filter(|job| job.state == JobState::Active) else {
                 return Ok(false);
             };
             work(transaction, now, &mut job)?;
             Ok(true)
-        })?;
-        self.store.jobs_changed();
-        Ok(ended)
+        })
     }
 
     /// Returns the sources' messages about the failed first syncs of a consent. Each message is a JSON array with the
@@ -366,15 +359,13 @@ impl Jobs<'_> {
         if self.store.read(overdue)?.is_empty() {
             return Ok(0);
         }
-        let made = self.store.write(|transaction| {
+        self.store.write_jobs(|transaction| {
             let overdue = overdue(transaction)?;
             for authorization in &overdue {
                 Job::create(transaction, now, authorization, "schedule")?;
             }
             Ok(overdue.len())
-        })?;
-        self.store.jobs_changed();
-        Ok(made)
+        })
     }
 }
 

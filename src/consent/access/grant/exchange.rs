@@ -106,14 +106,17 @@ impl Tokens {
     ) -> Result<Granted, GrantError> {
         let now = self.store().clock().now();
         let mut refused = None;
-        let outcome = self.store().write(|transaction| match work(transaction, now) {
-            Ok(outcome) => Ok(Some(outcome)),
-            Err(GrantError::Store(error)) => Err(error),
-            Err(error) => {
-                refused = Some(error);
-                Ok(None)
-            }
-        })?;
+        let outcome = self.store().write_where(
+            |transaction| match work(transaction, now) {
+                Ok(outcome) => Ok(Some(outcome)),
+                Err(GrantError::Store(error)) => Err(error),
+                Err(error) => {
+                    refused = Some(error);
+                    Ok(None)
+                }
+            },
+            Option::is_some,
+        )?;
         match outcome {
             Some(Outcome::Granted(drafted)) => {
                 let Drafted {
@@ -122,7 +125,6 @@ impl Tokens {
                     full_consent,
                     surface,
                 } = *drafted;
-                self.store().jobs_changed();
                 Ok(Granted {
                     access: self.sign(&claims)?,
                     refresh,

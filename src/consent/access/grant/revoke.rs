@@ -24,7 +24,7 @@ impl Store {
     /// too.
     pub fn revoke_links(&self, consent: &str) -> Result<Revoked, Error> {
         let now = self.clock().now();
-        let revoked = self.write(|transaction| {
+        let revoked = self.write_jobs(|transaction| {
             let own = Consent::get(transaction, consent)?.ok_or(Error::Lost("consent"))?;
             let mut revoked = Revoked::default();
             let authorizations = Authorization::of(transaction, &own.id)?;
@@ -39,7 +39,6 @@ impl Store {
         })?;
         self.take_up_revocations()?;
         self.health_links().wipe_ended()?;
-        self.jobs_changed();
         Ok(revoked)
     }
 }

@@ -201,7 +201,7 @@ impl Applications<'_> {
                 Ok(connection.execute(sql, params![application, frequency])? > 0)
             },
         )?;
-        self.store.jobs_changed();
+        self.store.wakeup().notify_one();
         Ok(())
     }
 
