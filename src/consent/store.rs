@@ -17,7 +17,6 @@ use tokio::sync::Notify;
 use super::access::health_link::Guesses;
 use super::access::key_rows;
 use super::access::keys::SigningKey;
-use super::access::lifetime::PATIENT_SECONDS;
 use super::access::seal::Sealer;
 use super::clock::Clock;
 use super::directory::find::Catalogue;
@@ -53,7 +52,7 @@ pub struct Store {
     jobs: Arc<Notify>,
     /// A counter. Each change that may affect the readiness of a consent increments it.
     moment: AtomicU64,
-    presence: Cache<String, (u64, Presence)>,
+    presence: Cache<String, KnownPresence>,
     sealer: Sealer,
     kept_house_at: AtomicI64,
     guesses: Guesses,
@@ -133,6 +132,18 @@ fn is_there(path: &Path) -> Result<bool, Error> {
         source,
     })?;
     Ok(path.exists())
+}
+
+/// A cached readiness.
+#[derive(Clone, Debug)]
+pub(super) struct KnownPresence {
+    pub(super) presence: Presence,
+    /// The value of [`Store::jobs_moment`] before `presence` was computed. `presence` is valid as long as the counter has
+    /// this value.
+    pub(super) moment: u64,
+    /// When `presence` was computed. Before this time it is not valid: the clock was ahead then, so records that can be
+    /// read may have seemed to be expired.
+    pub(super) since: i64,
 }
 
 /// Values that are cached because every request needs them.
@@ -298,10 +309,16 @@ impl Store {
         self.moment.load(Ordering::SeqCst)
     }
 
-    /// Returns the cached readiness by consent id. Each entry also has a value of [`Store::jobs_moment`], and is valid
-    /// as long as the counter has this value.
-    pub(super) fn known_presence(&self) -> &Cache<String, (u64, Presence)> {
+    /// Returns the cached readiness by consent id.
+    pub(super) fn known_presence(&self) -> &Cache<String, KnownPresence> {
         &self.presence
+    }
+
+    /// Takes a look at the clock. Returns whether the clock has jumped, and has not been steady for some minutes since.
+    /// Then how long ago a moment was is not known, and must not end anything for good.
+    pub(super) fn clock_has_jumped(&self) -> bool {
+        self.settled_now();
+        self.looks.has_jumped()
     }
 
     /// Reloads the cached values at once, because this process has just revoked tokens in the database.
@@ -338,7 +355,7 @@ impl Store {
         let version = self.data_version()?;
         let held = {
             let connection = locked(&self.connection);
-            let keys = key_rows::load(&connection, &self.sealer, self.clock.now() - PATIENT_SECONDS)?;
+            let keys = key_rows::load(&connection, &self.sealer)?;
             // Load expired ones, too. If the clock is ahead now, their tokens may be valid again later.
             let mut statement = connection.prepare_cached("SELECT jti FROM revoked_token")?;
             let revoked = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -409,6 +426,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use super::super::access::lifetime::PATIENT_SECONDS;
     use super::*;
     use crate::lake::Mode;
 
@@ -505,6 +523,12 @@ mod tests {
         assert_ne!(first, second);
         assert!(store.signing_keys().get(&first).unwrap().is_some());
         assert_eq!(store.signing_keys().jwks().keys.len(), 2);
+        // A clock that is ahead for a moment does not lose the former key.
+        store.clock().jump(PATIENT_SECONDS + 1);
+        store.reload().unwrap();
+        assert!(store.signing_keys().get(&first).unwrap().is_none());
+        store.clock().jump(-PATIENT_SECONDS - 1);
+        assert!(store.signing_keys().get(&first).unwrap().is_some());
         store.clock().advance(PATIENT_SECONDS + 1);
         store.signing_keys().rotate().unwrap();
         assert!(store.signing_keys().get(&first).unwrap().is_none());

@@ -43,16 +43,13 @@ pub(in crate::consent) fn insert_new(connection: &Connection, sealer: &Sealer, n
     Ok(kid)
 }
 
-/// Loads the keys that are not retired, or were retired at `since` or later. The current signing key comes first.
-pub(in crate::consent) fn load(
-    connection: &Connection,
-    sealer: &Sealer,
-    since: i64,
-) -> Result<Vec<Arc<SigningKey>>, Error> {
-    let sql = "SELECT kid, sealed, retired_at FROM signing_key WHERE retired_at IS NULL OR retired_at >= ?1
+/// Loads all keys. The current signing key comes first. Loads also former keys whose last token has expired by this
+/// machine's clock: if the clock is ahead now, their tokens may be valid again later.
+pub(in crate::consent) fn load(connection: &Connection, sealer: &Sealer) -> Result<Vec<Arc<SigningKey>>, Error> {
+    let sql = "SELECT kid, sealed, retired_at FROM signing_key
                ORDER BY retired_at IS NULL DESC, created_at DESC, rowid DESC";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([since], |row| {
+    let rows = statement.query_map([], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?, row.get(2)?))
     })?;
     let mut keys = Vec::new();

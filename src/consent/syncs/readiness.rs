@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::consents::Consents;
 use super::super::error::Error;
 use super::super::states::{AuthorizationState, JobState};
+use super::super::store::KnownPresence;
 use super::super::with_sources::{ConsentWithSources, Source};
 use super::presence::{Presence, Readiness};
 
@@ -16,11 +17,11 @@ impl Consents<'_> {
         // Read the counter before anything else. If a job changes while the value is computed, the counter differs at
         // the next request, which then computes the value again.
         let (moment, now) = (self.store.jobs_moment(), self.store.clock().now());
-        if let Some((known, presence)) = self.store.known_presence().get(consent)
-            && known == moment
-            && now < presence.until
+        if let Some(known) = self.store.known_presence().get(consent)
+            && known.moment == moment
+            && (known.since..known.presence.until).contains(&now)
         {
-            return Ok(presence);
+            return Ok(known.presence);
         }
         let presence = match self.full(consent)? {
             Some(full_consent) => full_consent.presence(now),
@@ -30,7 +31,11 @@ impl Consents<'_> {
                 until: i64::MAX,
             },
         };
-        let kept = (moment, presence.clone());
+        let kept = KnownPresence {
+            presence: presence.clone(),
+            moment,
+            since: now,
+        };
         self.store.known_presence().insert(consent.to_owned(), kept);
         Ok(presence)
     }

@@ -5,7 +5,7 @@
 //! This module compares only the two clocks of one process. It does not notice a clock that stays wrong, and does not
 //! correct the time.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The minimum time between the two looks, by the monotonic clock.
@@ -43,6 +43,7 @@ pub struct TwoLooks {
     /// The look with which later ones are compared.
     with: Look,
     has_agreed: bool,
+    has_jumped: bool,
 }
 
 impl TwoLooks {
@@ -51,7 +52,13 @@ impl TwoLooks {
         TwoLooks {
             with: first,
             has_agreed: false,
+            has_jumped: false,
         }
+    }
+
+    /// Whether a look has noticed a jump, and no later one has agreed yet.
+    pub fn has_jumped(&self) -> bool {
+        self.has_jumped
     }
 
     /// Takes a look.
@@ -60,13 +67,17 @@ impl TwoLooks {
         let expected = i64::try_from(passed.as_micros()).unwrap_or(i64::MAX);
         let jumped = look.wall.saturating_sub(self.with.wall).saturating_sub(expected);
         if u128::from(jumped.unsigned_abs()) > TOLERANCE.as_micros() {
-            *self = TwoLooks::new(look);
+            *self = TwoLooks {
+                has_jumped: true,
+                ..TwoLooks::new(look)
+            };
             return Verdict::Jumped(jumped);
         }
         if passed >= APART {
             *self = TwoLooks {
                 with: look,
                 has_agreed: true,
+                has_jumped: false,
             };
         }
         if self.has_agreed {
@@ -87,11 +98,20 @@ impl Looks {
         Looks(Mutex::new(TwoLooks::new(first)))
     }
 
+    /// Whether a look has noticed a jump, and no later one has agreed yet.
+    pub fn has_jumped(&self) -> bool {
+        self.locked().has_jumped()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, TwoLooks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes a look. Returns the wall clock's time in microseconds since 1970 if it may remove something. Logs a jump
     /// of the wall clock. `what` names the things that are not removed meanwhile.
     pub fn settled(&self, look: Look, what: &str) -> Option<i64> {
-        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match looks.look(look) {
+        let verdict = self.locked().look(look);
+        match verdict {
             Verdict::Agreed(now) => Some(now),
             Verdict::TooSoon => None,
             Verdict::Jumped(micros) => {
@@ -137,9 +157,11 @@ mod tests {
             assert!(matches!(looks.look(look(600, 0)), Verdict::Agreed(_)));
             assert_eq!(looks.look(look(601, wrong)), Verdict::Jumped(wrong * SECOND));
             assert_eq!(looks.look(look(605, wrong)), Verdict::TooSoon);
+            assert!(looks.has_jumped());
             assert_eq!(looks.look(look(606, 0)), Verdict::Jumped(-wrong * SECOND));
             assert_eq!(looks.look(look(905, 0)), Verdict::TooSoon);
             assert!(matches!(looks.look(look(906, 0)), Verdict::Agreed(_)));
+            assert!(!looks.has_jumped());
         }
     }
 

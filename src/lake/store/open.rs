@@ -154,7 +154,10 @@ impl Lake {
         let settled = self.0.looks.settled(look, "old snapshots and their files");
         match self.0.options.trust {
             ClockTrust::TwoLooks => settled,
-            ClockTrust::NewestSnapshot => settled.or_else(|| self.silence().is_none().then_some(look.wall)),
+            ClockTrust::NewestSnapshot => settled.or_else(|| {
+                let trusted = !self.0.looks.has_jumped() && self.silence().is_none();
+                trusted.then_some(look.wall)
+            }),
             ClockTrust::Clock => Some(look.wall),
         }
     }

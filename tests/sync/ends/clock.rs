@@ -1,5 +1,6 @@
 //! A clock that is wrong for a moment ends no consent and erases no record.
 
+use serde_json::Value;
 use tabularium::consent::{AuthorizationState, JobState, Usage};
 use tabularium::lake::Mode;
 
@@ -66,6 +67,47 @@ fn after_a_start_nothing_is_erased_for_some_minutes() {
         clock.advance(60);
     }
     assert_eq!(again.sweep().unwrap().emptied, 1);
+}
+
+/// A client that repeats a request of which it got no answer had to be authorized by its patient again.
+#[test]
+fn a_retry_across_a_jump_of_the_clock_ends_no_access() {
+    for wrong in [2 * DAY, -2 * DAY] {
+        let world = World::working(1);
+        let connected = world.authorize("lakeshore", 0, Usage::Multiple);
+        let first = world.tokens(&connected);
+        assert_eq!(world.end_of(&connected), JobState::Completed);
+        let clock = world.store().clock();
+        clock.advance(600);
+        world.store().sweep().unwrap();
+        let refresh = |tokens: &Value| world.refresh("/oauth/token", tokens);
+        let second = refresh(&first);
+        assert_eq!(second.status, 200, "{}", second.text);
+        clock.jump(wrong);
+        assert_eq!(refresh(&first).status, 400, "{wrong}");
+        clock.jump(-wrong);
+        world.store().sweep().unwrap();
+        let third = refresh(&second.json());
+        assert_eq!(third.status, 200, "{wrong}: {}", third.text);
+        // When the clock has been steady for some minutes, a token that comes again ends the family as ever.
+        clock.advance(301);
+        assert_eq!(refresh(&first).status, 400, "{wrong}");
+        assert_eq!(refresh(&third.json()).status, 400, "{wrong}");
+    }
+}
+
+/// While the clock is ahead, records of one day seem to be over. They must be there again as soon as it is right.
+#[test]
+fn records_are_there_again_as_soon_as_the_clock_is_right() {
+    let world = World::working(1);
+    let connected = world.connect_as("hilltop", 0, Usage::OneTime);
+    assert_eq!(world.end_of(&connected), JobState::Completed);
+    let found = |jump: i64| {
+        world.store().clock().jump(jump);
+        let presence = world.store().consents().presence(&connected.consent).unwrap();
+        presence.patients.len()
+    };
+    assert_eq!([found(0), found(2 * DAY), found(-2 * DAY)], [1, 0, 1]);
 }
 
 /// A clock that was ten years ahead for a moment stopped the scheduled syncs and the retries for ten years.
