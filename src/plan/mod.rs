@@ -23,5 +23,5 @@ pub use planner::{Operator, Planned, Planner};
 pub use semi_join::{
     DynamicFilter, DynamicFilters, Ids, IdsExec, Link, On, SemiJoin, SemiJoinExec, SemiJoinPlanner, Take,
 };
-pub use threads::{Died, Pace, Part, Parts, Pause, Prefetch, Waiting, apart, at_once};
+pub use threads::{Died, Pace, Part, Parts, Pause, Prefetch, Waiting, apart, at_once, wait};
 pub use top_k::PushDownTopK;

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::error::BenchError;
 use crate::fhir::facts;
 use crate::lake::scan::ScopedTable;
+use crate::plan::wait;
 use crate::views::{Resources, Run, View};
 
 /// Calls `take` with the ids of a type's rows. Returns their number.
@@ -35,7 +36,7 @@ pub(super) fn rows(
         // This error does not happen, because the program uses only expressions that compile for the type.
         BenchError::Io(std::io::Error::other(error.to_string()))
     })?;
-    let run = futures::executor::block_on(Run::new(table, Arc::new(view), &Resources::default(), None))?;
+    let run = wait(Run::new(table, Arc::new(view), &Resources::default(), None))?;
     for batch in run.rows().batches() {
         take(&batch?);
     }

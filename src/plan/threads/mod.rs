@@ -6,4 +6,4 @@ mod runtime;
 
 pub use pause::Pause;
 pub use prefetch::{Pace, Part, Parts, Prefetch};
-pub use runtime::{Died, Waiting, apart, at_once};
+pub use runtime::{Died, Waiting, apart, at_once, wait};

@@ -86,7 +86,34 @@ impl<S: Stream + Unpin> Iterator for Waiting<S> {
     type Item = S::Item;
 
     fn next(&mut self) -> Option<S::Item> {
-        let _entered = own().map(Handle::enter);
-        futures::executor::block_on(self.0.next())
+        wait(self.0.next())
+    }
+}
+
+/// Blocks the calling thread until the future is ready. The thread may run a Tokio task. Work that the future starts
+/// goes to the runtime of this module.
+///
+/// A Tokio task may poll only so many times that something is ready, and gets more only after it has returned to its
+/// runtime. A task that waits here does not return, so these polls do not count.
+pub fn wait<F: Future>(future: F) -> F::Output {
+    let _entered = own().map(Handle::enter);
+    futures::executor::block_on(tokio::task::unconstrained(future))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A soak over a lake of more than 128 batches never began.
+    #[test]
+    fn a_task_can_wait_for_any_number_of_items() {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let items = 1_000;
+        let (sender, mut queue) = tokio::sync::mpsc::channel(items);
+        (0..items).for_each(|item| sender.try_send(item).unwrap());
+        drop(sender);
+        let stream = futures::stream::poll_fn(move |context| queue.poll_recv(context));
+        let waited = runtime.block_on(async { Waiting::new(stream).count() });
+        assert_eq!(waited, items);
     }
 }
