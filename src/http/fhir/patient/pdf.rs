@@ -112,19 +112,45 @@ impl Asked {
 /// A source, with its records as they were read.
 struct Read {
     source: Source,
+    /// The scope and the Patients of the records. `None` if no records of the source were ever stored.
+    whose: Option<(Arc<Scope>, Vec<String>)>,
     /// The records. `None` if the source's Patient does not exist, or if no records of it were ever stored.
     record: Option<Record>,
     own: Arc<Scope>,
     authorization: Option<Authorization>,
-    /// The URLs of documents to which the records refer.
-    named: Vec<String>,
     away: Away,
 }
 
 impl Read {
+    fn of(chosen: Chosen) -> Read {
+        Read {
+            source: chosen.source,
+            whose: chosen.has_records.then_some((chosen.scope, chosen.patients)),
+            record: None,
+            own: chosen.own,
+            authorization: chosen.authorization,
+            away: Away::default(),
+        }
+    }
+
+    /// Reads the records. If one of several sources has no Patient, it has no records, and the PDF says so.
+    async fn gather(&mut self, service: &Service, is_alone: bool) -> Result<(), Error> {
+        let Some((scope, patients)) = &self.whose else {
+            return Ok(());
+        };
+        let now = service.store.clock().now() * 1_000_000;
+        self.record = match pdf::gather(&service.engine, scope, patients, &service.fhir_base, now).await {
+            Ok(record) => Some(record),
+            Err(PatientError::NoPatient(_)) if !is_alone => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(())
+    }
+
     /// Fetches from the source the documents to which its records refer.
     async fn fetch(&mut self, service: &Arc<Service>, budget: &Budget) -> Result<(), Error> {
-        let (named, authorization) = (std::mem::take(&mut self.named), self.authorization.take());
+        let named = self.record.as_ref().map(pdf::addresses).unwrap_or_default();
+        let authorization = self.authorization.take();
         self.away = budget.fetch(service, named, authorization).await?;
         Ok(())
     }
@@ -154,19 +180,15 @@ pub(in crate::http) async fn answer(
     }
     let turn = service.document_turn(&access.subject).await?;
     let chosen = chosen(&service, &access, &named, asked.authorization.as_deref())?;
-    let reading = {
-        let service = service.clone();
-        // The turn is kept until the work ends, even if the client disconnects, because the limit counts running
-        // work.
-        async move { Ok::<_, Error>((read(service, named, chosen).await?, turn)) }
-    };
-    let ((patient, mut read), turn) = service.workers.run(reading).await??;
+    let read = chosen.into_iter().map(Read::of).collect();
+    let (mut read, turn) = gathered(&service, read, turn).await?;
     let budget = Budget::default();
     let fetching = read.iter_mut().map(|read| read.fetch(&service, &budget));
     futures::future::try_join_all(fetching).await?;
     let total = read.len();
     let drawn = drawn(&service, read, asked.is_archive, turn).await?;
-    let mut response = response(&patient, asked.is_archive, total, drawn)?;
+    let patient = named.patients.first().map_or("", String::as_str);
+    let mut response = response(patient, asked.is_archive, total, drawn)?;
     preferred.confirm(response.headers_mut());
     Ok(response)
 }
@@ -187,11 +209,16 @@ async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: 
         .with_base(&service.fhir_base)
         .until(stop);
     let form = if is_archive { Form::Archive } else { Form::Document };
-    let (read, turn) = match drawn_in(service, read, export.clone(), form, turn, Pace::Quick).await? {
+    let (mut read, turn) = match drawn_in(service, read, export.clone(), form, turn, Pace::Quick).await? {
         Step::Done(drawn) => return Ok(*drawn),
         Step::Slow(read, turn) => (read, turn),
     };
+    // Many may wait here, so none of them holds its records meanwhile.
+    for one in &mut read {
+        one.record = None;
+    }
     let turn = service.slow_document_turn(turn).await?;
+    let (read, turn) = gathered(service, read, turn).await?;
     match drawn_in(service, read, export, form, turn, Pace::Slow).await? {
         Step::Done(drawn) => Ok(*drawn),
         Step::Slow(..) => Err(Error::internal("a slow document was given up")),
@@ -255,34 +282,20 @@ async fn drawn_in(
     drawing.await?
 }
 
-/// Reads the records of each source. Also returns the first named Patient's id.
-async fn read(service: Arc<Service>, named: Named, chosen: Vec<Chosen>) -> Result<(String, Vec<Read>), Error> {
-    let now = service.store.clock().now() * 1_000_000;
-    let alone = chosen.len() == 1;
-    let mut read = Vec::with_capacity(chosen.len());
-    for chosen in chosen {
-        let record = if chosen.has_records {
-            let base = &service.fhir_base;
-            match pdf::gather(&service.engine, &chosen.scope, &chosen.patients, base, now).await {
-                Ok(record) => Some(record),
-                // If one of several sources has no Patient, the PDF says so.
-                Err(PatientError::NoPatient(_)) if !alone => None,
-                Err(error) => return Err(error.into()),
+/// Reads the records of each source. The turn is kept until the work ends, even if the client disconnects, because the
+/// limit counts running work.
+async fn gathered(service: &Arc<Service>, mut read: Vec<Read>, turn: Turn) -> Result<(Vec<Read>, Turn), Error> {
+    let gathering = {
+        let service = service.clone();
+        async move {
+            let is_alone = read.len() == 1;
+            for one in &mut read {
+                one.gather(&service, is_alone).await?;
             }
-        } else {
-            None
-        };
-        read.push(Read {
-            named: record.as_ref().map(pdf::addresses).unwrap_or_default(),
-            source: chosen.source,
-            record,
-            own: chosen.own,
-            authorization: chosen.authorization,
-            away: Away::default(),
-        });
-    }
-    let patient = named.patients.into_iter().next().unwrap_or_default();
-    Ok((patient, read))
+            Ok((read, turn))
+        }
+    };
+    service.workers.run(gathering).await?
 }
 
 fn response(patient: &str, is_archive: bool, total: usize, drawn: Drawn) -> Result<Response, Error> {
