@@ -42,9 +42,10 @@ impl Process {
             .arg0("tabularium")
             .arg(command)
             .env_clear()
-            // Address space that is only reserved counts against the limit. So reserve little at a time: 32 MiB. Without
-            // any reserve, each allocation of a page asks the system.
-            .env("MIMALLOC_ARENA_RESERVE", "32768")
+            // Address space that is only reserved counts against the limit. So reserve little at a time, and give large
+            // pieces back to the system. Without any reserve, the allocator asks the system for each page.
+            .env("MIMALLOC_ARENA_RESERVE", "32MiB")
+            .env("MIMALLOC_ARENA_MAX_OBJECT_SIZE", "4MiB")
             .current_dir("/")
             .process_group(0)
             .stdin(OwnedFd::from(far))

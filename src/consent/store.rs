@@ -314,11 +314,12 @@ impl Store {
         &self.presence
     }
 
-    /// Takes a look at the clock. Returns whether the clock has jumped, and has not been steady for some minutes since.
-    /// Then how long ago a moment was is not known, and must not end anything for good.
-    pub(super) fn clock_has_jumped(&self) -> bool {
+    /// Takes a look at the clock. Returns by how many seconds it has jumped since it was last steady for some minutes. A
+    /// moment may be less far back by so many seconds than the clock says.
+    pub(super) fn clock_jumped_by(&self) -> i64 {
         self.settled_now();
-        self.looks.has_jumped()
+        let jumped = self.looks.jumped().as_secs_f64().ceil();
+        jumped as i64
     }
 
     /// Reloads the cached values at once, because this process has just revoked tokens in the database.

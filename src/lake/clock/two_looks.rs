@@ -43,7 +43,8 @@ pub struct TwoLooks {
     /// The look with which later ones are compared.
     with: Look,
     has_agreed: bool,
-    has_jumped: bool,
+    /// The microseconds by which the wall clock has jumped since a look agreed last.
+    jumped: u64,
 }
 
 impl TwoLooks {
@@ -52,13 +53,14 @@ impl TwoLooks {
         TwoLooks {
             with: first,
             has_agreed: false,
-            has_jumped: false,
+            jumped: 0,
         }
     }
 
-    /// Whether a look has noticed a jump, and no later one has agreed yet.
-    pub fn has_jumped(&self) -> bool {
-        self.has_jumped
+    /// How far the wall clock has jumped, as its looks have noticed, since one of them agreed last. Jumps forward and back
+    /// add up.
+    pub fn jumped(&self) -> Duration {
+        Duration::from_micros(self.jumped)
     }
 
     /// Takes a look.
@@ -68,7 +70,7 @@ impl TwoLooks {
         let jumped = look.wall.saturating_sub(self.with.wall).saturating_sub(expected);
         if u128::from(jumped.unsigned_abs()) > TOLERANCE.as_micros() {
             *self = TwoLooks {
-                has_jumped: true,
+                jumped: self.jumped.saturating_add(jumped.unsigned_abs()),
                 ..TwoLooks::new(look)
             };
             return Verdict::Jumped(jumped);
@@ -77,7 +79,7 @@ impl TwoLooks {
             *self = TwoLooks {
                 with: look,
                 has_agreed: true,
-                has_jumped: false,
+                jumped: 0,
             };
         }
         if self.has_agreed {
@@ -98,9 +100,9 @@ impl Looks {
         Looks(Mutex::new(TwoLooks::new(first)))
     }
 
-    /// Whether a look has noticed a jump, and no later one has agreed yet.
-    pub fn has_jumped(&self) -> bool {
-        self.locked().has_jumped()
+    /// How far the wall clock has jumped. See [`TwoLooks::jumped`].
+    pub fn jumped(&self) -> Duration {
+        self.locked().jumped()
     }
 
     fn locked(&self) -> MutexGuard<'_, TwoLooks> {
@@ -157,11 +159,11 @@ mod tests {
             assert!(matches!(looks.look(look(600, 0)), Verdict::Agreed(_)));
             assert_eq!(looks.look(look(601, wrong)), Verdict::Jumped(wrong * SECOND));
             assert_eq!(looks.look(look(605, wrong)), Verdict::TooSoon);
-            assert!(looks.has_jumped());
+            assert_eq!(looks.jumped(), Duration::from_secs(2 * 86_400));
             assert_eq!(looks.look(look(606, 0)), Verdict::Jumped(-wrong * SECOND));
             assert_eq!(looks.look(look(905, 0)), Verdict::TooSoon);
             assert!(matches!(looks.look(look(906, 0)), Verdict::Agreed(_)));
-            assert!(!looks.has_jumped());
+            assert_eq!(looks.jumped(), Duration::ZERO);
         }
     }
 

@@ -155,7 +155,7 @@ impl Lake {
         match self.0.options.trust {
             ClockTrust::TwoLooks => settled,
             ClockTrust::NewestSnapshot => settled.or_else(|| {
-                let trusted = !self.0.looks.has_jumped() && self.silence().is_none();
+                let trusted = self.0.looks.jumped().is_zero() && self.silence().is_none();
                 trusted.then_some(look.wall)
             }),
             ClockTrust::Clock => Some(look.wall),

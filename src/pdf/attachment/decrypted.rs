@@ -34,6 +34,15 @@ thread_local! {
     static KEY: RefCell<Option<Key>> = const { RefCell::new(None) };
 }
 
+/// Forgets the key when it is dropped.
+struct Forgotten;
+
+impl Drop for Forgotten {
+    fn drop(&mut self) {
+        KEY.set(None);
+    }
+}
+
 /// Opens an encrypted file. `None` if the file is not encrypted. The error says whether the file has a password.
 pub(super) fn open(bytes: &[u8], options: &LoadOptions) -> Option<Result<Opened, Locked>> {
     let bytes = without_mark(bytes)?;
@@ -49,6 +58,9 @@ pub(super) fn open(bytes: &[u8], options: &LoadOptions) -> Option<Result<Opened,
     let Ok(place) = mark.as_reference() else {
         return Some(Err(Locked::Unreadable));
     };
+    if head.get_dictionary(place).is_err() {
+        return Some(Err(Locked::Unreadable));
+    }
     head.trailer.set(MARK, place);
     if head.authenticate_password("").is_err() {
         return Some(Err(Locked::Password));
@@ -79,6 +91,8 @@ pub(super) enum Locked {
 impl Opened {
     /// Reads the file by `read`, which gets the bytes and must call [`decrypt`] in its filter.
     pub(super) fn read<E>(self, read: impl FnOnce(&[u8]) -> Result<Document, E>) -> Result<Document, E> {
+        // The library may panic. The next file must not be decrypted with this key.
+        let _forgotten = Forgotten;
         KEY.set(Some(self.key));
         let document = read(&self.bytes);
         let key = KEY.take();
@@ -168,6 +182,29 @@ fn mark_at(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_panic_leaves_no_key() {
+        let mut document = Document::with_version("1.5");
+        document
+            .trailer
+            .set("ID", vec![Object::string_literal("a"), Object::string_literal("a")]);
+        let version = lopdf::EncryptionVersion::V2 {
+            document: &document,
+            owner_password: "",
+            user_password: "",
+            key_length: 128,
+            permissions: lopdf::Permissions::all(),
+        };
+        let state = EncryptionState::try_from(version).unwrap();
+        document.encrypt(&state).unwrap();
+        let mut bytes = Vec::new();
+        document.save_to(&mut bytes).unwrap();
+        let opened = open(&bytes, &LoadOptions::default()).unwrap().ok().unwrap();
+        let read = || opened.read(|_| -> Result<Document, ()> { panic!("damaged") });
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).is_err());
+        assert!(KEY.with_borrow(Option::is_none));
+    }
 
     #[test]
     fn only_the_mark_gets_another_name() {

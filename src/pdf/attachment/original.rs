@@ -60,6 +60,8 @@ fn load(bytes: &[u8], force_reconstruct: bool) -> Result<Document, &'static str>
         None => Document::load_mem_with_options(bytes, options),
         Some(Ok(opened)) => opened.read(|bytes| Document::load_mem_with_options(bytes, options)),
         Some(Err(Locked::Password)) => return Err(LOCKED),
+        // The table of objects may lead to another place than the object that says how the file is encrypted.
+        Some(Err(Locked::Unreadable)) if !force_reconstruct => return load(bytes, true),
         Some(Err(Locked::Unreadable)) => return Err(DAMAGED),
     };
     ROOM.get()?;

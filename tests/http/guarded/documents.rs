@@ -64,6 +64,7 @@ fn documents_that_take_long_hold_up_only_each_other() {
         records: hour,
         attachment_wait: hour,
         attachments_wait: hour,
+        quick_wait: hour,
         ..Bounds::default()
     };
     let server = Server::bounded(&records, limits, bounds);

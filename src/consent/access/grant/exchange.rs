@@ -156,7 +156,7 @@ impl Tokens {
         };
         if let (Some(used_at), Some(family)) = (code.used_at, &code.family)
             && now - used_at > RETRY_SECONDS
-            && !self.store().clock_has_jumped()
+            && now - used_at > RETRY_SECONDS + self.store().clock_jumped_by()
         {
             end_family(connection, now, family, &consent, "a code came again")?;
             return Ok(Outcome::Refused(refused));

@@ -25,8 +25,8 @@ pub enum Resync {
 
 impl Tokens {
     /// Exchanges a refresh token. A token that was used before is refused. If its first use is more than ten seconds
-    /// ago, its family ends, unless the clock has just jumped. A public client may refresh without naming itself (RFC 6749, section 6): then `caller`
-    /// is `None`.
+    /// ago, its family ends, unless the clock has just jumped so far. A public client may refresh without naming itself
+    /// (RFC 6749, section 6): then `caller` is `None`.
     pub fn refresh(&self, caller: Option<&Caller>, token: &str, resync: Resync) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let token = RefreshToken::find(connection, token)?.ok_or(GrantError::RefreshToken)?;
@@ -61,7 +61,11 @@ impl Tokens {
     ) -> Result<Outcome, GrantError> {
         if token.used_at.is_some_and(|used_at| now - used_at > RETRY_SECONDS) {
             // After a jump of the clock this may be a retry of the moment before. Refuse it, and end nothing.
-            if self.store().clock_has_jumped() {
+            let jumped = self.store().clock_jumped_by();
+            if token
+                .used_at
+                .is_some_and(|used_at| now - used_at <= RETRY_SECONDS + jumped)
+            {
                 return Err(GrantError::RefreshToken);
             }
             end_family(connection, now, &token.family, &consent, "a refresh token came again")?;

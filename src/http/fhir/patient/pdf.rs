@@ -17,7 +17,7 @@ use super::sent;
 use super::sources::{Chosen, chosen};
 use super::subject::Named;
 use super::wanted::Wanted;
-use crate::consent::{Authorization, LOCAL_APPLICATION};
+use crate::consent::{Access, Authorization, LOCAL_APPLICATION};
 use crate::http::auth::Caller;
 use crate::http::described::with_handling;
 use crate::http::error::Error;
@@ -27,7 +27,7 @@ use crate::http::server::turns::Turn;
 use crate::http::service::Service;
 use crate::http::spool::{Full, Spool};
 use crate::lake::Scope;
-use crate::patient::pdf::{self, Export, Form, Held, Part, Source};
+use crate::patient::pdf::{self, Export, Form, Held, Part, Source, Stop};
 use crate::patient::{PatientError, Record};
 use crate::search::raw::RawParameter;
 use crate::search::{Handling, shortened};
@@ -150,7 +150,7 @@ impl Read {
     /// Fetches from the source the documents to which its records refer.
     async fn fetch(&mut self, service: &Arc<Service>, budget: &Budget) -> Result<(), Error> {
         let named = self.record.as_ref().map(pdf::addresses).unwrap_or_default();
-        let authorization = self.authorization.take();
+        let authorization = self.authorization.clone();
         self.away = budget.fetch(service, named, authorization).await?;
         Ok(())
     }
@@ -179,14 +179,13 @@ pub(in crate::http) async fn answer(
         service.throttle.charge_record(&access.subject)?;
     }
     let turn = service.document_turn(&access.subject).await?;
-    let chosen = chosen(&service, &access, &named, asked.authorization.as_deref())?;
-    let read = chosen.into_iter().map(Read::of).collect();
-    let (mut read, turn) = gathered(&service, read, turn).await?;
-    let budget = Budget::default();
-    let fetching = read.iter_mut().map(|read| read.fetch(&service, &budget));
-    futures::future::try_join_all(fetching).await?;
-    let total = read.len();
-    let drawn = drawn(&service, read, asked.is_archive, turn).await?;
+    let wanted = Document {
+        service: &service,
+        access: &access,
+        named: &named,
+        asked: &asked,
+    };
+    let (drawn, total) = wanted.drawn(turn).await?;
     let patient = named.patients.first().map_or("", String::as_str);
     let mut response = response(patient, asked.is_archive, total, drawn)?;
     preferred.confirm(response.headers_mut());
@@ -200,28 +199,60 @@ struct Drawn {
     turn: Turn,
 }
 
-/// Writes the PDF or the archive of all sources. The work stops if the client disconnects. If it takes long, it goes on
-/// in a turn for slow documents.
-async fn drawn(service: &Arc<Service>, read: Vec<Read>, is_archive: bool, turn: Turn) -> Result<Drawn, Error> {
-    let now = service.store.clock().now();
-    let (_wanted, stop) = Wanted::begin();
-    let export = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium")
-        .with_base(&service.fhir_base)
-        .until(stop);
-    let form = if is_archive { Form::Archive } else { Form::Document };
-    let (mut read, turn) = match drawn_in(service, read, export.clone(), form, turn, Pace::Quick).await? {
-        Step::Done(drawn) => return Ok(*drawn),
-        Step::Slow(read, turn) => (read, turn),
-    };
-    // Many may wait here, so none of them holds its records meanwhile.
-    for one in &mut read {
-        one.record = None;
+/// A document that a client has asked for.
+struct Document<'r> {
+    service: &'r Arc<Service>,
+    access: &'r Access,
+    named: &'r Named,
+    asked: &'r Asked,
+}
+
+impl Document<'_> {
+    /// Writes the PDF or the archive of all sources. The work stops if the client disconnects. If it takes long, it is
+    /// begun again in a turn for slow documents. Also returns the number of sources.
+    async fn drawn(&self, turn: Turn) -> Result<(Drawn, usize), Error> {
+        let (_wanted, stop) = Wanted::begin();
+        let turn = match self.drawn_in(turn, stop.clone(), Pace::Quick).await? {
+            (Step::Done(drawn), total) => return Ok((*drawn, total)),
+            (Step::Slow(turn), _) => turn,
+        };
+        // Many may wait here, so none of them holds its records and documents meanwhile.
+        let turn = self.service.slow_document_turn(turn).await?;
+        match self.drawn_in(turn, stop, Pace::Slow).await? {
+            (Step::Done(drawn), total) => Ok((*drawn, total)),
+            (Step::Slow(_), _) => Err(Error::internal("a slow document was given up")),
+        }
     }
-    let turn = service.slow_document_turn(turn).await?;
-    let (read, turn) = gathered(service, read, turn).await?;
-    match drawn_in(service, read, export, form, turn, Pace::Slow).await? {
-        Step::Done(drawn) => Ok(*drawn),
-        Step::Slow(..) => Err(Error::internal("a slow document was given up")),
+
+    async fn drawn_in(&self, turn: Turn, stop: Stop, pace: Pace) -> Result<(Step, usize), Error> {
+        let now = self.service.store.clock().now();
+        let export = Export::new(DateTime::from_timestamp(now, 0).unwrap_or_default(), "Tabularium")
+            .with_base(&self.service.fhir_base)
+            .until(stop);
+        let form = if self.asked.is_archive {
+            Form::Archive
+        } else {
+            Form::Document
+        };
+        let (read, turn) = self.read(turn).await?;
+        let total = read.len();
+        Ok((drawn(self.service, read, export, form, turn, pace).await?, total))
+    }
+
+    /// Reads the records of each source, and fetches the documents to which they refer.
+    async fn read(&self, turn: Turn) -> Result<(Vec<Read>, Turn), Error> {
+        let chosen = chosen(
+            self.service,
+            self.access,
+            self.named,
+            self.asked.authorization.as_deref(),
+        )?;
+        let read = chosen.into_iter().map(Read::of).collect();
+        let (mut read, turn) = gathered(self.service, read, turn).await?;
+        let budget = Budget::default();
+        let fetching = read.iter_mut().map(|read| read.fetch(self.service, &budget));
+        futures::future::try_join_all(fetching).await?;
+        Ok((read, turn))
     }
 }
 
@@ -236,10 +267,10 @@ enum Pace {
 enum Step {
     Done(Box<Drawn>),
     /// The document is not quick.
-    Slow(Vec<Read>, Turn),
+    Slow(Turn),
 }
 
-async fn drawn_in(
+async fn drawn(
     service: &Arc<Service>,
     read: Vec<Read>,
     export: Export,
@@ -271,7 +302,7 @@ async fn drawn_in(
                 file,
                 turn: turn.computed(),
             }))),
-            Ok(None) => Ok(Step::Slow(read, turn)),
+            Ok(None) => Ok(Step::Slow(turn)),
             Err(error) => Err(match file.full() {
                 Some(Full::One) => Error::TooCostly(TOO_LONG.to_owned()),
                 Some(Full::All) => Error::Busy,

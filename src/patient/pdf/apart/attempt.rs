@@ -295,11 +295,12 @@ impl Attempt<'_, '_> {
 
     /// Lets the process read an attachment, or tells it why not.
     fn read(&mut self, number: usize) -> Result<(), Trouble> {
-        let is_small = self.is_small(number);
-        let skipped = self.verdicts.skip(number, is_small);
+        let small = self.small(number);
+        let skipped = self.verdicts.skip(number, small.is_some());
         let next = self.request.next(self.is_trial);
         match (skipped, next) {
             (None, Some((time, wait))) => {
+                self.small -= small.unwrap_or(0);
                 self.window = Some(Window {
                     number,
                     since: Instant::now(),
@@ -324,9 +325,12 @@ impl Attempt<'_, '_> {
 
     /// Lets the process embed an attachment, or tells it why not.
     fn keep(&mut self, number: usize) -> Result<(), Trouble> {
-        let is_small = self.is_small(number);
-        match self.verdicts.drop(is_small) {
-            None => self.say(&Answer::Read),
+        let small = self.small(number);
+        match self.verdicts.drop(small.is_some()) {
+            None => {
+                self.small -= small.unwrap_or(0);
+                self.say(&Answer::Read)
+            }
             Some(reason) => self.say(&Answer::Skip {
                 reason: reason.to_string(),
                 is_kept: false,
@@ -334,14 +338,10 @@ impl Attempt<'_, '_> {
         }
     }
 
-    /// Whether an attachment counts as small, together with the small ones before it.
-    fn is_small(&mut self, number: usize) -> bool {
+    /// Returns the bytes of an attachment if it counts as small, together with the small ones that were read before it.
+    fn small(&mut self, number: usize) -> Option<u64> {
         let bytes = std::mem::take(&mut self.fetched).max(self.request.inline_length(number));
-        let is_small = bytes <= SMALL.min(self.small);
-        if is_small {
-            self.small -= bytes;
-        }
-        is_small
+        (bytes <= SMALL.min(self.small)).then_some(bytes)
     }
 
     /// Counts the time of the attachment that was read, or of the file that was written. A trial does nothing else, so
