@@ -294,6 +294,31 @@ fn an_encrypted_pdf_is_appended_if_it_opens_without_a_password() {
     }
 }
 
+/// A file whose table of objects leads to another place than the object that says how the file is encrypted.
+fn displaced(mut file: Vec<u8>) -> Vec<u8> {
+    let after = |file: &[u8], what: &[u8]| memchr::memmem::rfind(file, what).unwrap() + what.len();
+    let digits: String = file[after(&file, b"/Encrypt ")..]
+        .iter()
+        .map_while(|byte| byte.is_ascii_digit().then_some(char::from(*byte)))
+        .collect();
+    let number: usize = digits.parse().unwrap();
+    let table = after(&file, b"\nxref\n0 ");
+    let entries = table + file[table..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    file[entries + 20 * number..][..10].copy_from_slice(b"0000000003");
+    file
+}
+
+#[test]
+fn an_encrypted_pdf_with_a_wrong_table_of_objects_is_repaired() {
+    for version in [2, 4, 5] {
+        let bytes = displaced(encrypted(version, "for everybody", ""));
+        let mut open = document();
+        let outcome = open.attachment(attachment("open", Some("application/pdf"), &bytes));
+        assert_eq!(outcome, Outcome::Appended { pages: 1 }, "{version}");
+        assert_in_order(&open.finish().unwrap(), &["1 page follows", "for everybody"]);
+    }
+}
+
 fn packed(of: u8, length: usize) -> Vec<u8> {
     let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
     let block = vec![of; 1 << 20];
