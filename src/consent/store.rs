@@ -138,8 +138,8 @@ fn is_there(path: &Path) -> Result<bool, Error> {
 #[derive(Clone, Debug)]
 pub(super) struct KnownPresence {
     pub(super) presence: Presence,
-    /// The value of [`Store::jobs_moment`] before `presence` was computed. `presence` is valid as long as the counter has
-    /// this value.
+    /// The value of [`Store::jobs_moment`] before `presence` was computed. `presence` is valid as long as the counter
+    /// has this value.
     pub(super) moment: u64,
     /// When `presence` was computed. Before this time it is not valid: the clock was ahead then, so records that can be
     /// read may have seemed to be expired.
@@ -221,8 +221,8 @@ impl Store {
         self.write_where(work, |_| false)
     }
 
-    /// Like [`Store::write`], for work that may change a job or the state of a consent. Invalidates the cached readiness
-    /// of all consents and wakes the worker.
+    /// Like [`Store::write`], for work that may change a job or the state of a consent. Invalidates the cached
+    /// readiness of all consents and wakes the worker.
     pub(super) fn write_jobs<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
         self.write_where(work, |_| true)
     }
@@ -314,8 +314,8 @@ impl Store {
         &self.presence
     }
 
-    /// Takes a look at the clock. Returns by how many seconds it has jumped since it was last steady for some minutes. A
-    /// moment may be less far back by so many seconds than the clock says.
+    /// Takes a look at the clock. Returns by how many seconds it has jumped since it was last steady for some minutes.
+    /// A moment may be less far back by so many seconds than the clock says.
     pub(super) fn clock_jumped_by(&self) -> i64 {
         self.settled_now();
         let jumped = self.looks.jumped().as_secs_f64().ceil();

@@ -1,5 +1,5 @@
-//! The table of RSA keys that sign access tokens. The store caches all of them. Former keys whose last token has expired
-//! are not used.
+//! The table of RSA keys that sign access tokens. The store caches all of them. Former keys whose last token has
+//! expired are not used.
 
 use std::sync::{Arc, PoisonError};
 

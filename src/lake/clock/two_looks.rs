@@ -57,8 +57,8 @@ impl TwoLooks {
         }
     }
 
-    /// How far the wall clock has jumped, as its looks have noticed, since one of them agreed last. Jumps forward and back
-    /// add up.
+    /// How far the wall clock has jumped, as its looks have noticed, since one of them agreed last. Jumps forward and
+    /// back add up.
     pub fn jumped(&self) -> Duration {
         Duration::from_micros(self.jumped)
     }
