@@ -117,11 +117,10 @@ impl Turns {
 }
 
 impl Turn {
-    /// Exchanges the place for a place for slow work. Frees the one and then waits for the other. The next work of the
-    /// credential is first work again. Never `None`, because the semaphores are never closed.
+    /// Exchanges the place for a place for slow work. Frees the one and then waits for the other. Never `None`, because
+    /// the semaphores are never closed.
     pub(in crate::http) async fn slow(mut self) -> Option<Turn> {
         self.place = None;
-        self.first = None;
         self.slow = Some(self.member.share.slow.clone().acquire_owned().await.ok()?);
         self.place = Some(self.member.places.slow.clone().acquire_owned().await.ok()?);
         Some(self)

@@ -184,29 +184,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_leaves_no_key() {
-        let mut document = Document::with_version("1.5");
-        document
-            .trailer
-            .set("ID", vec![Object::string_literal("a"), Object::string_literal("a")]);
-        let version = lopdf::EncryptionVersion::V2 {
-            document: &document,
-            owner_password: "",
-            user_password: "",
-            key_length: 128,
-            permissions: lopdf::Permissions::all(),
-        };
-        let state = EncryptionState::try_from(version).unwrap();
-        document.encrypt(&state).unwrap();
-        let mut bytes = Vec::new();
-        document.save_to(&mut bytes).unwrap();
-        let opened = open(&bytes, &LoadOptions::default()).unwrap().ok().unwrap();
-        let read = || opened.read(|_| -> Result<Document, ()> { panic!("damaged") });
-        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).is_err());
-        assert!(KEY.with_borrow(Option::is_none));
-    }
-
-    #[test]
     fn only_the_mark_gets_another_name() {
         let hidden = |text: &str| without_mark(text.as_bytes()).map(|bytes| String::from_utf8(bytes).unwrap());
         assert_eq!(hidden("<</Encrypt 7 0 R>>").unwrap(), "<</XXXXXXX 7 0 R>>");
