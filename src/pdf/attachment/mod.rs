@@ -10,7 +10,6 @@ mod attribute;
 mod block;
 mod cda;
 mod charset;
-mod decrypted;
 mod dimensions;
 mod html;
 mod image;
@@ -20,6 +19,5 @@ mod original;
 mod rtf;
 mod show;
 mod span;
-mod values;
 
 pub use show::{Attachment, Outcome};

@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::caller::Caller;
 use super::code::{Code, Kind};
 use super::error::GrantError;
-use super::family::{RETRY_SECONDS, Surface, add_access_token, add_refresh_token, end_family};
+use super::family::{Surface, add_access_token, add_refresh_token, end_family};
 use crate::consent::access::secret;
 use crate::consent::access::token::{Claims, Issued, Tokens};
 use crate::consent::directory::application::Client;
@@ -155,8 +155,7 @@ impl Tokens {
             Surface::Link => GrantError::PublicToken,
         };
         if let (Some(used_at), Some(family)) = (code.used_at, &code.family)
-            && now - used_at > RETRY_SECONDS
-            && now - used_at > RETRY_SECONDS + self.store().clock_jumped_by()
+            && !self.may_be_retry(used_at, now)
         {
             end_family(connection, now, family, &consent, "a code came again")?;
             return Ok(Outcome::Refused(refused));

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::consent::access::secret;
 use crate::consent::access::secret::Digest;
+use crate::consent::access::token::Tokens;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{Actor, note};
 use crate::consent::record::Consent;
@@ -12,7 +13,16 @@ use crate::consent::with_sources::ConsentWithSources;
 
 /// For this many seconds after the use of a code or refresh token, a second use counts as a retry of the same client:
 /// it is refused and ends no tokens.
-pub(super) const RETRY_SECONDS: i64 = 10;
+const RETRY_SECONDS: i64 = 10;
+
+impl Tokens {
+    /// Whether a second use of a code or refresh token may be a retry. It also may be one if only a jump of the clock
+    /// has made it late.
+    pub(super) fn may_be_retry(&self, used_at: i64, now: i64) -> bool {
+        let since = now - used_at;
+        since <= RETRY_SECONDS || since <= RETRY_SECONDS + self.store().clock_jumped_by()
+    }
+}
 
 /// The API that began a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

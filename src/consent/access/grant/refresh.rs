@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::caller::Caller;
 use super::error::GrantError;
 use super::exchange::{Drafted, Granted, Outcome};
-use super::family::{RETRY_SECONDS, RefreshToken, Surface, add_access_token, add_refresh_token, end_family};
+use super::family::{RefreshToken, Surface, add_access_token, add_refresh_token, end_family};
 use crate::consent::access::token::Tokens;
 use crate::consent::error::Error;
 use crate::consent::log::audit::Actor;
@@ -25,8 +25,8 @@ pub enum Resync {
 
 impl Tokens {
     /// Exchanges a refresh token. A token that was used before is refused. If its first use is more than ten seconds
-    /// ago, its family ends, unless the clock has just jumped so far. A public client may refresh without naming itself
-    /// (RFC 6749, section 6): then `caller` is `None`.
+    /// ago, its family ends. A jump of the clock in between does not count. A public client may refresh without naming
+    /// itself (RFC 6749, section 6): then `caller` is `None`.
     pub fn refresh(&self, caller: Option<&Caller>, token: &str, resync: Resync) -> Result<Granted, GrantError> {
         self.grant(|connection, now| {
             let token = RefreshToken::find(connection, token)?.ok_or(GrantError::RefreshToken)?;
@@ -59,15 +59,7 @@ impl Tokens {
         caller: &Caller,
         resync: Resync,
     ) -> Result<Outcome, GrantError> {
-        if token.used_at.is_some_and(|used_at| now - used_at > RETRY_SECONDS) {
-            // After a jump of the clock this may be a retry of the moment before. Refuse it, and end nothing.
-            let jumped = self.store().clock_jumped_by();
-            if token
-                .used_at
-                .is_some_and(|used_at| now - used_at <= RETRY_SECONDS + jumped)
-            {
-                return Err(GrantError::RefreshToken);
-            }
+        if token.used_at.is_some_and(|used_at| !self.may_be_retry(used_at, now)) {
             end_family(connection, now, &token.family, &consent, "a refresh token came again")?;
             return Ok(Outcome::Refused(GrantError::RefreshToken));
         }

@@ -1,5 +1,8 @@
 //! Reads attached PDF files with limits, repairs damaged ones, and refuses those that cannot be opened.
 
+mod decrypted;
+mod values;
+
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,8 +11,8 @@ use krilla::Document as Writer;
 use krilla::pdf::{Pdf, PdfDocument};
 use lopdf::{DecompressError, Document, Error, LoadOptions, Object, ObjectId};
 
-use super::decrypted::{self, Locked};
-use super::values::{self, TOO_LARGE};
+use self::decrypted::Locked;
+use self::values::TOO_LARGE;
 
 /// The maximum unpacked size of one object stream or cross-reference stream, in bytes.
 const MAX_UNPACKED: usize = 64 << 20;

@@ -155,7 +155,7 @@ fn without_mark(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The byte of which hidden names consist.
-const HIDDEN: u8 = b'X';
+const HIDDEN: u8 = b'_';
 
 fn is_hidden(name: &[u8]) -> bool {
     name.len() >= MARK.len() && name.iter().all(|byte| *byte == HIDDEN)
@@ -183,18 +183,44 @@ fn mark_at(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
+    /// The key used to stay after a panic, and garbled the next file.
+    #[test]
+    fn a_panic_leaves_no_key() {
+        let mut document = Document::with_version("1.5");
+        let pages = document.add_object(lopdf::dictionary! {"Type" => "Pages", "Kids" => vec![], "Count" => 0});
+        let root = document.add_object(lopdf::dictionary! {"Type" => "Catalog", "Pages" => pages});
+        document.trailer.set("Root", root);
+        let id = Object::string_literal("0123456789abcdef");
+        document.trailer.set("ID", vec![id.clone(), id]);
+        let version = lopdf::EncryptionVersion::V2 {
+            document: &document,
+            owner_password: "owner",
+            user_password: "",
+            key_length: 128,
+            permissions: lopdf::Permissions::PRINTABLE,
+        };
+        let state = EncryptionState::try_from(version).unwrap();
+        document.encrypt(&state).unwrap();
+        let mut bytes = Vec::new();
+        document.save_to(&mut bytes).unwrap();
+        let opened = open(&bytes, &LoadOptions::default()).unwrap().ok().unwrap();
+        let read = || opened.read(|_| -> Result<Document, ()> { panic!("damaged") });
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).is_err());
+        assert!(KEY.with_borrow(Option::is_none));
+    }
+
     #[test]
     fn only_the_mark_gets_another_name() {
         let hidden = |text: &str| without_mark(text.as_bytes()).map(|bytes| String::from_utf8(bytes).unwrap());
-        assert_eq!(hidden("<</Encrypt 7 0 R>>").unwrap(), "<</XXXXXXX 7 0 R>>");
+        assert_eq!(hidden("<</Encrypt 7 0 R>>").unwrap(), "<</_______ 7 0 R>>");
         assert_eq!(
             hidden("<</EncryptMetadata true/Encrypt<<>>>>").unwrap(),
-            "<</EncryptMetadata true/XXXXXXX<<>>>>"
+            "<</EncryptMetadata true/_______<<>>>>"
         );
-        assert_eq!(hidden("/#45ncryp#74 7").unwrap(), "/XXXXXXXXXXX 7");
+        assert_eq!(hidden("/#45ncryp#74 7").unwrap(), "/___________ 7");
         for text in ["", "/", "/Encryp", "/EncryptMetadata", "/#4", "/#zzncrypt", "Encrypt"] {
             assert_eq!(hidden(text), None, "{text}");
         }
-        assert_eq!(hidden("/Encrypt").unwrap(), "/XXXXXXX");
+        assert_eq!(hidden("/Encrypt").unwrap(), "/_______");
     }
 }
