@@ -142,8 +142,10 @@ pub struct Job {
     pub id: String,
     /// The id of the authorization whose records the job fetches.
     pub authorization: String,
-    /// Why the job was made: `exchange`, `refresh` or `schedule`.
+    /// Why the job was made: `exchange`, `refresh`, `schedule` or `retry`.
     pub cause: String,
+    /// 1 for the first retry after a sync, and so on. 0 for a sync.
+    pub retry: u32,
     /// The job's state.
     pub state: JobState,
     /// When the job was made.
@@ -168,7 +170,7 @@ const AUTHORIZATION: &str = "SELECT id, consent, ordinal, type, state, usage, en
                              scope_granted, refreshable, refreshed_at, max_auth_until, data_until, data_erased_at
                              FROM patient_authorization";
 const JOB: &str =
-    "SELECT id, authorization, cause, state, created_at, started_at, finished_at, attempts, not_before, failure
+    "SELECT id, authorization, cause, state, created_at, started_at, finished_at, attempts, not_before, failure, retry
                    FROM sync_job";
 
 impl Consent {
@@ -325,6 +327,7 @@ impl Job {
             attempts: row.get(7)?,
             not_before: row.get(8)?,
             failure: row.get(9)?,
+            retry: row.get(10)?,
         })
     }
 

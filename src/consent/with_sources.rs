@@ -7,9 +7,10 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::access::lifetime::REFRESH_SECONDS;
 use super::error::Error;
-use super::record::{Authorization, AuthorizationType, Consent, Usage};
+use super::record::{Authorization, AuthorizationType, Consent, Job, Usage};
 use super::states::{AuthorizationState, JobState};
 use super::syncs::missing::Missing;
+use super::syncs::retries::NextRetry;
 use crate::lake::{Lake, PatientScope, Scope};
 
 /// The OAuth scope for lasting access. Applications request it from the service, and the service from sources.
@@ -31,14 +32,16 @@ pub struct Source {
     pub authorization: Authorization,
     /// The chosen endpoint.
     pub endpoint: ChosenEndpoint,
-    /// The state of the newest sync job. `None` if there is no job yet.
+    /// The newest sync job. `None` if there is none yet. Retries do not count.
+    pub job: Option<Job>,
+    /// The state of this job.
     pub sync: Option<JobState>,
-    /// The earliest time at which a worker may begin the newest job again. `None` if the job was not postponed.
-    pub sync_not_before: Option<i64>,
     /// When a sync was last completed. `None` if none was.
     pub synced_at: Option<i64>,
-    /// The records that the newest finished job could not get.
+    /// The records that the newest finished job and its retries could not get.
     pub missing: Vec<Missing>,
+    /// The retry that asks again for some of these records.
+    pub next_retry: Option<NextRetry>,
 }
 
 /// The facts about an endpoint that token holders get.
@@ -221,20 +224,17 @@ impl ConsentWithSources {
 
 impl Source {
     fn of(connection: &Connection, authorization: Authorization) -> Result<Source, Error> {
-        let sql = "SELECT state, not_before FROM sync_job WHERE authorization = ?1 ORDER BY rowid DESC LIMIT 1";
-        let mut newest = connection.prepare_cached(sql)?;
-        let sql = "SELECT MAX(finished_at) FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED'";
+        let newest = "WHERE authorization = ?1 AND retry = 0 ORDER BY rowid DESC LIMIT 1";
+        let job = Job::select(connection, newest, [&authorization.id])?.pop();
+        let sql = "SELECT MAX(finished_at) FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED' AND retry = 0";
         let mut completed = connection.prepare_cached(sql)?;
-        let job = newest.query_row([&authorization.id], |row| {
-            Ok((row.get::<_, JobState>(0)?, row.get::<_, Option<i64>>(1)?))
-        });
-        let (sync, sync_not_before) = job.optional()?.unzip();
         Ok(Source {
             endpoint: ChosenEndpoint::get(connection, &authorization.endpoint)?.ok_or(Error::Lost("endpoint"))?,
-            sync,
-            sync_not_before: sync_not_before.flatten(),
+            sync: job.as_ref().map(|job| job.state),
+            job,
             synced_at: completed.query_row([&authorization.id], |row| row.get(0))?,
             missing: Missing::of_authorization(connection, &authorization.id)?,
+            next_retry: NextRetry::of_authorization(connection, &authorization.id)?,
             authorization,
         })
     }

@@ -25,4 +25,5 @@ pub use options::{LOCAL_APPLICATION, Limits, Options};
 pub use rules::{Change, Normalization, Observer};
 pub use session::{Session, import, normalize_again, sync};
 pub use summary::{Counts, REFUSALS_KEPT, Summary};
+pub use sync::base::{SourceBase, is_under};
 pub use sync::synced::{Synced, SyncedAttachment, addresses, source_target};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::SearchError;
 use super::includes::included::IncludeLimits;
+use super::note::Note;
 use super::paging::page_token::PageToken;
 use super::parameters::parameter::{Compiled, Programs, Reading};
 use super::parameters::resolver::{Resolver, Surroundings};
@@ -50,6 +51,8 @@ pub struct Engine {
     work: WorkLimits,
     /// Ends the searches of this engine.
     stop: Stop,
+    /// Remarks about the records that the searches find.
+    notes: Arc<[Note]>,
 }
 
 impl Engine {
@@ -64,6 +67,7 @@ impl Engine {
             terminology: Arc::default(),
             work: WorkLimits::default(),
             stop: Stop::default(),
+            notes: Arc::default(),
         }
     }
 
@@ -86,6 +90,15 @@ impl Engine {
     /// error.
     pub fn until(&self, stop: Stop) -> Engine {
         Engine { stop, ..self.clone() }
+    }
+
+    /// Returns the same engine for one request, whose answers have these remarks.
+    pub fn noting(self, notes: Arc<[Note]>) -> Engine {
+        Engine { notes, ..self }
+    }
+
+    pub(super) fn notes(&self) -> &[Note] {
+        &self.notes
     }
 
     /// Makes every search a plan that evaluates each criterion on each row of its scope. The plan ignores statistics,

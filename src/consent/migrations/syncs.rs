@@ -26,6 +26,21 @@ pub(super) const RULE_COUNTS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// Jobs that ask again for what failed in another job.
+pub(super) const RETRIES: &str = "
+    -- 1 for the first retry after a sync, and so on; 0 for a sync.
+    ALTER TABLE sync_job ADD COLUMN retry INTEGER NOT NULL DEFAULT 0;
+    -- Whether a retry asks for it again.
+    ALTER TABLE sync_missing ADD COLUMN again INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE sync_retry (
+        job TEXT NOT NULL REFERENCES sync_job (id) ON DELETE CASCADE,
+        type TEXT NOT NULL,
+        -- The id of a record at the source. Empty for the search for all records of the type.
+        source_id TEXT NOT NULL,
+        PRIMARY KEY (job, type, source_id)
+    ) STRICT, WITHOUT ROWID;
+";
+
 /// The counts of attachments of each sync.
 pub(super) const ATTACHMENT_COUNTS: &str = "
     CREATE TABLE sync_attachment (

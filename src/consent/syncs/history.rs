@@ -12,9 +12,9 @@ use crate::normalize::Counts;
 /// What a sync needs to know of earlier syncs of its authorization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastSync {
-    /// When the newest completed job was begun.
+    /// When the newest completed sync was begun.
     pub started_at: i64,
-    /// The types of which the newest completed job could not get all records. Binary is not among them if the service
+    /// The types of which this sync and its retries could not get all records. Binary is not among them if the service
     /// only refused some Binaries.
     pub missing: Vec<String>,
     /// The types of which any completed job fetched records.
@@ -45,7 +45,7 @@ impl Jobs<'_> {
                          AND auth.source_patient = this.source_patient
                        JOIN sync_job AS job ON job.authorization = auth.id
                        WHERE this.id = ?1 AND job.state = 'COMPLETED'
-                         AND (NOT EXISTS (SELECT 1 FROM sync_count WHERE sync_count.job = job.id)
+                         AND (job.retry = 0 AND NOT EXISTS (SELECT 1 FROM sync_count WHERE sync_count.job = job.id)
                               OR EXISTS (SELECT 1 FROM sync_count WHERE sync_count.job = job.id AND type = 'Patient')
                                  AND NOT EXISTS (SELECT 1 FROM sync_missing WHERE sync_missing.job = job.id AND type = 'Patient'
                                                  AND reason <> 'not-taken')))";
@@ -58,7 +58,7 @@ impl Jobs<'_> {
     /// Returns what earlier syncs of an authorization have shown. `None` if no sync was completed.
     pub fn last_sync(&self, authorization: &str) -> Result<Option<LastSync>, Error> {
         self.store.read(|connection| {
-            let newest = "WHERE authorization = ?1 AND state = 'COMPLETED' ORDER BY rowid DESC LIMIT 1";
+            let newest = "WHERE authorization = ?1 AND state = 'COMPLETED' AND retry = 0 ORDER BY rowid DESC LIMIT 1";
             let Some(job) = Job::select(connection, newest, [authorization])?.pop() else {
                 return Ok(None);
             };
@@ -69,9 +69,13 @@ impl Jobs<'_> {
             };
             let had = "SELECT DISTINCT type FROM sync_count JOIN sync_job AS job ON job.id = sync_count.job
                        WHERE job.authorization = ?1 AND job.state = 'COMPLETED'";
+            let missing = "SELECT DISTINCT type FROM sync_missing
+                           WHERE NOT (type = 'Binary' AND reason = 'not-taken') AND job = (
+                               SELECT id FROM sync_job WHERE authorization = ?1
+                                 AND (state = 'COMPLETED' OR state = 'FAILED' AND retry > 0) ORDER BY rowid DESC LIMIT 1)";
             Ok(Some(LastSync {
                 started_at: job.started_at.unwrap_or(job.created_at),
-                missing: texts("SELECT DISTINCT type FROM sync_missing WHERE job = ?1 AND NOT (type = 'Binary' AND reason = 'not-taken')", &job.id)?,
+                missing: texts(missing, authorization)?,
                 had: texts(had, authorization)?,
             }))
         })
@@ -104,7 +108,7 @@ fn listed(connection: &Connection, job: Job) -> Result<ListedJob, Error> {
                JOIN endpoint ON endpoint.id = auth.endpoint WHERE auth.id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let (consent, endpoint) = statement.query_row([&job.authorization], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let sql = "SELECT type, part, reason, status, records, detail FROM sync_missing WHERE job = ?1 ORDER BY ordinal";
+    let sql = "SELECT type, part, reason, status, records, detail, again FROM sync_missing WHERE job = ?1 ORDER BY ordinal";
     let missing = select(connection, sql, &job.id)?;
     let mut statement =
         connection.prepare_cached("SELECT type, records FROM sync_count WHERE job = ?1 ORDER BY type")?;
@@ -142,6 +146,7 @@ fn listed(connection: &Connection, job: Job) -> Result<ListedJob, Error> {
             counts,
             rules,
             attachments,
+            again: Vec::new(),
         },
     })
 }

@@ -1,7 +1,7 @@
 //! Sync jobs from the queue to their end, and what they change in their authorizations. What to fetch and when to
 //! retry is decided in `sync`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, params};
 
@@ -14,6 +14,7 @@ use super::super::states::{AuthorizationEvent, AuthorizationState, JobEvent, Job
 use super::super::store::Store;
 use super::dangling::keep_dangling;
 use super::report::{JobReport, keep_report};
+use super::retries::{RetryTarget, carry_missing, make_next, targets};
 
 /// The maximum number of characters of a reason that is stored with a job. A detail in the audit log can have four
 /// times as many.
@@ -34,6 +35,8 @@ pub struct BegunJob {
     pub authorization: Authorization,
     /// The consent of the authorization.
     pub consent: Consent,
+    /// What the job asks for, if it is a retry.
+    pub targets: Vec<RetryTarget>,
 }
 
 /// Why a job failed.
@@ -101,7 +104,8 @@ pub struct Jobs<'a> {
 }
 
 impl Jobs<'_> {
-    /// Makes a sync job for an authorization and wakes the worker. `cause` is `exchange`, `refresh` or `schedule`.
+    /// Makes a sync job for an authorization and wakes the worker. `cause` is `exchange`, `refresh` or `schedule`. Retries
+    /// are made when another job ends.
     pub fn create(&self, authorization: &str, cause: &str) -> Result<String, Error> {
         let now = self.store.clock().now();
         self.store
@@ -131,7 +135,7 @@ impl Jobs<'_> {
 
     /// Puts new jobs into the queue. Returns at most `max_jobs` jobs that can start, oldest first. While one job of an
     /// authorization is ACTIVE, the authorization's other jobs wait. At most `each` jobs query one endpoint at a time,
-    /// so that a slow endpoint does not hold up others.
+    /// so that a slow endpoint does not hold up others. Retries come last.
     pub fn due(&self, max_jobs: usize, each: usize) -> Result<Vec<Due>, Error> {
         let now = self.store.clock().now();
         let any = self.store.read(|connection| {
@@ -150,7 +154,9 @@ impl Jobs<'_> {
             }
             let sql = "WITH waiting AS (
                            SELECT job.id, endpoint, job.created_at, job.rowid AS place,
-                                  row_number() OVER (PARTITION BY endpoint ORDER BY job.created_at, job.rowid) AS nth
+                                  row_number() OVER (PARTITION BY endpoint
+                                                     ORDER BY job.retry > 0, job.created_at, job.rowid) AS nth,
+                                  job.retry > 0 AS is_retry
                            FROM sync_job AS job
                            JOIN patient_authorization ON patient_authorization.id = job.authorization
                            WHERE job.state = 'WAITING' AND (not_before IS NULL OR not_before NOT BETWEEN ?1 + 1 AND ?4)
@@ -164,7 +170,7 @@ impl Jobs<'_> {
                        SELECT waiting.id, waiting.endpoint FROM waiting
                        LEFT JOIN active ON active.endpoint = waiting.endpoint
                        WHERE nth + COALESCE(active.count, 0) <= ?3
-                       ORDER BY waiting.created_at, place LIMIT ?2";
+                       ORDER BY is_retry, waiting.created_at, place LIMIT ?2";
             let mut statement = transaction.prepare_cached(sql)?;
             let rows = statement.query_map(params![now, max_jobs as i64, each as i64, now + LONGEST_WAIT], |row| {
                 Ok(Due {
@@ -199,7 +205,9 @@ impl Jobs<'_> {
             job.step(transaction, now, JobEvent::Started)?;
             job.attempts += 1;
             let consent = Consent::get(transaction, &authorization.consent)?.ok_or(Error::Lost("consent"))?;
+            let targets = targets(transaction, &job.id)?;
             Ok(Some(BegunJob {
+                targets,
                 job,
                 authorization,
                 consent,
@@ -242,6 +250,9 @@ impl Jobs<'_> {
                 for missing in report.shortened(NOTED) {
                     note_sync(transaction, now, job, "sync.missing", &missing.line())?;
                 }
+                if job.is_retry() {
+                    carry_missing(transaction, job, false)?;
+                }
             }
             forget_outcomes(transaction, &job.authorization)?;
             let lost = Error::Lost("patient authorization");
@@ -252,6 +263,8 @@ impl Jobs<'_> {
             // A verified identity (IAL2) allows one sync only.
             if authorization.authorization_type == AuthorizationType::Ial2 {
                 transaction.execute("DELETE FROM credential WHERE authorization = ?1", [&authorization.id])?;
+            } else if let Some(report) = success.report {
+                ask_again(transaction, now, job, &report.again)?;
             }
             validated_by_user(transaction, now, &authorization.endpoint, authorization.about())
         })
@@ -269,7 +282,7 @@ impl Jobs<'_> {
         })
     }
 
-    /// Ends a job that cannot succeed. If no job of its EXCHANGED authorization was ever completed, the authorization
+    /// Ends a job that cannot succeed. A failed retry changes nothing else, and the next retry follows. If no job of its EXCHANGED authorization was ever completed, the authorization
     /// becomes ERRORED, and the source's message (`outcome`) is stored. Returns `false` if the job is not ACTIVE any
     /// more.
     pub fn fail<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
@@ -282,6 +295,13 @@ impl Jobs<'_> {
             job.step(transaction, now, JobEvent::Failed)?;
             set_failure(transaction, &job.id, failure.why)?;
             note_sync(transaction, now, job, "sync.not-stored", failure.why)?;
+            if job.is_retry() {
+                carry_missing(transaction, job, true)?;
+                if !failure.access_ended {
+                    ask_again(transaction, now, job, &targets(transaction, &job.id)?)?;
+                }
+                return Ok(());
+            }
             if let Some(report) = failure.report {
                 keep_report(transaction, &job.id, report)?;
             }
@@ -345,10 +365,11 @@ impl Jobs<'_> {
                    JOIN application ON application.id = consent.application
                    WHERE auth.state = 'EXCHANGED' AND auth.usage = 'MULTIPLE' AND auth.data_erased_at IS NULL
                      AND application.sync_frequency <> 'off'
-                     AND (SELECT created_at FROM sync_job WHERE authorization = auth.id ORDER BY rowid DESC LIMIT 1)
+                     AND (SELECT created_at FROM sync_job WHERE authorization = auth.id AND retry = 0
+                          ORDER BY rowid DESC LIMIT 1)
                          NOT BETWEEN ?1 + 1 - CASE application.sync_frequency
                              WHEN 'daily' THEN 86400 WHEN 'weekly' THEN 604800 ELSE 2592000 END AND ?2
-                     AND NOT EXISTS (SELECT 1 FROM sync_job WHERE authorization = auth.id
+                     AND NOT EXISTS (SELECT 1 FROM sync_job WHERE authorization = auth.id AND retry = 0
                                      AND state IN ('CREATED', 'WAITING', 'ACTIVE'))
                    LIMIT 1000";
         let overdue = |connection: &Connection| {
@@ -367,6 +388,16 @@ impl Jobs<'_> {
             Ok(overdue.len())
         })
     }
+}
+
+/// Makes the retry that follows a job, and notes it in the audit log.
+fn ask_again(connection: &Connection, now: i64, job: &Job, again: &[RetryTarget]) -> Result<(), Error> {
+    let Some(wait) = make_next(connection, now, job, again)? else {
+        return Ok(());
+    };
+    let types: BTreeSet<&str> = again.iter().map(|target| target.resource_type.as_str()).collect();
+    let types: Vec<&str> = types.into_iter().collect();
+    note_sync(connection, now, job, "sync.retried", &format!("in {wait} s: {}", types.join(", ")))
 }
 
 fn purpose(job: &str) -> String {

@@ -39,6 +39,8 @@ pub struct Missing {
     pub records: Option<u64>,
     /// The reason in words.
     pub detail: String,
+    /// Whether a retry asks for these records again.
+    pub again: bool,
 }
 
 impl Missing {
@@ -55,7 +57,7 @@ impl Missing {
         connection: &Connection,
         authorization: &str,
     ) -> Result<Vec<Missing>, Error> {
-        let sql = "SELECT type, part, reason, status, records, detail FROM sync_missing
+        let sql = "SELECT type, part, reason, status, records, detail, again FROM sync_missing
                    WHERE job = (SELECT id FROM sync_job WHERE authorization = ?1 AND state IN ('COMPLETED', 'FAILED')
                                 ORDER BY rowid DESC LIMIT 1)
                    ORDER BY ordinal";
@@ -73,6 +75,7 @@ pub(super) fn select(connection: &Connection, sql: &str, id: &str) -> Result<Vec
             status: row.get(3)?,
             records: row.get(4)?,
             detail: row.get(5)?,
+            again: row.get(6)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

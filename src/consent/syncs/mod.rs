@@ -7,3 +7,4 @@ pub(super) mod missing;
 pub(super) mod presence;
 pub(super) mod readiness;
 pub(super) mod report;
+pub(super) mod retries;

@@ -10,6 +10,7 @@ use rusqlite::{Connection, params};
 
 use super::super::error::Error;
 use super::missing::Missing;
+use super::retries::RetryTarget;
 use crate::normalize::Counts;
 
 /// The maximum number of entries about one type that are stored for a job.
@@ -29,6 +30,8 @@ pub struct JobReport {
     pub rules: Vec<(String, Counts)>,
     /// What happened to the attachments. `None` for jobs of earlier releases.
     pub attachments: Option<AttachmentCounts>,
+    /// What a retry asks for again. Empty in a report that was read from the store.
+    pub again: Vec<RetryTarget>,
 }
 
 impl JobReport {
@@ -113,13 +116,14 @@ fn counted(rest: &[&Missing]) -> Option<Missing> {
         status: None,
         records: rest.iter().map(|one| one.records).sum(),
         detail: format!("and {} more like these: {}", rest.len(), reasons.join(", ")),
+        again: rest.iter().any(|one| one.again),
     })
 }
 
 /// Stores a job's result, in the transaction that ends the job.
 pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report: &JobReport) -> Result<(), Error> {
-    let sql = "INSERT INTO sync_missing (job, ordinal, type, part, reason, status, records, detail)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let sql = "INSERT INTO sync_missing (job, ordinal, type, part, reason, status, records, detail, again)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let mut statement = connection.prepare_cached(sql)?;
     for (ordinal, one) in report.shortened(OF_TYPE).iter().enumerate() {
         let detail: String = one.detail.chars().take(LONGEST).collect();
@@ -132,7 +136,8 @@ pub(in crate::consent) fn keep_report(connection: &Connection, job: &str, report
             one.reason,
             one.status,
             one.records,
-            detail
+            detail,
+            one.again
         ])?;
     }
     let mut statement =
@@ -174,6 +179,7 @@ mod tests {
             status: Some(400),
             records: Some(2),
             detail: "no".to_owned(),
+            again: false,
         }
     }
 
@@ -188,9 +194,7 @@ mod tests {
         missing.push(part("Procedure", 0, MissingReason::Forbidden));
         let report = JobReport {
             missing,
-            counts: Vec::new(),
-            rules: Vec::new(),
-            attachments: None,
+            ..JobReport::default()
         };
         let short = report.shortened(OF_TYPE);
         assert_eq!(short.len(), OF_TYPE + 1);
@@ -203,9 +207,7 @@ mod tests {
         assert_eq!((more.records, more.status), (Some(578), None));
         let few = JobReport {
             missing: report.missing[..OF_TYPE].to_vec(),
-            counts: Vec::new(),
-            rules: Vec::new(),
-            attachments: None,
+            ..JobReport::default()
         };
         assert_eq!(few.shortened(OF_TYPE), few.missing);
     }

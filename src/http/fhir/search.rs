@@ -15,6 +15,7 @@ use super::super::described::{FHIR, bundle, with_handling};
 use super::super::error::Error;
 use super::super::routes::{Operation, Route, meant_operation, schema};
 use super::super::service::Service;
+use super::super::shape::notes;
 use super::negotiate::{Preferred, json_admitted, pretty_value};
 use super::resource_type::resource_type;
 use super::{explain, patient_wildcard};
@@ -271,10 +272,11 @@ async fn answer(
     json_admitted(headers, raw::last(&parameters, "_format"))?;
     let indented = pretty_value(raw::last(&parameters, "_pretty"))?;
     let explained = explain::wanted(headers, &access, &service)?;
+    let notes = notes(&service, &access)?;
     let turn = service.search_turn(&access.subject).await?;
     let served = service.clone();
     let search = move |stop| {
-        let (service, engine) = (served.clone(), served.engine.until(stop));
+        let (service, engine) = (served.clone(), served.engine.until(stop).noting(notes));
         async move {
             // Keep the turn until the end even if the client disconnects: the limit counts running work.
             let _turn = turn;

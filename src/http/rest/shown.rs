@@ -5,12 +5,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::consent::{
-    AuthorizationState, AuthorizationType, ConsentState, ConsentWithSources, Missing, MissingReason, Source, Usage,
+    AuthorizationState, AuthorizationType, ConsentState, ConsentWithSources, Missing, Source, Usage,
 };
-use crate::fhir::outcome::{Issue, IssueType, OperationOutcome, Severity};
+use crate::fhir::outcome::{Issue, OperationOutcome};
 use crate::http::error::Error;
 use crate::http::service::Service;
-use crate::http::shape::{Endpoint, Sync, User, max_auth, sync};
+use crate::http::shape::{Endpoint, Sync, User, kind_of, max_auth, sync};
 use crate::lake::Mode;
 
 /// How much of a consent is shown.
@@ -175,14 +175,7 @@ fn refused(scope: &str, granted: &[&str], types: &[String]) -> Vec<String> {
 /// `None` if it got everything.
 fn issues(missing: &[Missing]) -> Option<OperationOutcome> {
     let mut all = missing.iter().map(|one| {
-        let (severity, code) = match one.reason {
-            MissingReason::NotServed => (Severity::Warning, IssueType::NotSupported),
-            MissingReason::Forbidden => (Severity::Warning, IssueType::Forbidden),
-            MissingReason::Failed => (Severity::Error, IssueType::Incomplete),
-            MissingReason::NotFound => (Severity::Information, IssueType::NotFound),
-            MissingReason::NotAsked => (Severity::Warning, IssueType::Incomplete),
-            MissingReason::NotTaken => (Severity::Warning, IssueType::Invalid),
-        };
+        let (severity, code) = kind_of(one.reason);
         let issue = Issue::new(severity, code, one.line()).expression(&one.resource_type);
         match &one.part {
             Some(part) => issue.diagnostics(part),

@@ -53,6 +53,11 @@ pub(in crate::http) fn sync() -> Value {
             "description": "how many resources of each type there are"},
         "lastSyncedAt": {"type": ["integer", "null"], "description": "seconds since the Unix epoch"},
         "state": one_of(JobState::ALL.iter().map(|state| state.name())),
+        "retry": object(&["resourceTypes", "nextAt"], json!({
+            "resourceTypes": {"type": "array", "items": {"type": "string"},
+                "description": "the types of which something failed beside stored records"},
+            "nextAt": {"type": "integer", "description": "when the source is asked for it again, in seconds since the Unix epoch"},
+        })),
     });
     named("Sync", object(&["lastSyncedAt"], properties))
 }

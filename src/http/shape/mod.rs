@@ -8,9 +8,11 @@ mod counts;
 pub(super) mod described;
 mod introspection;
 mod json;
+mod missing;
 mod parts;
 
 pub(super) use counts::Counts;
 pub(super) use introspection::{Surface, introspection};
 pub(super) use json::{no_store, seconds_left};
+pub(super) use missing::{kind_of, notes};
 pub(super) use parts::{Endpoint, Sync, User, max_auth, sync, usage};

@@ -1,12 +1,13 @@
 //! Builds the members that responses about a consent share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::counts::ByType;
-use crate::consent::{ChosenEndpoint, Consent, ConsentWithSources, JobState, MaxAuth, Source, Usage};
+use crate::consent::{ChosenEndpoint, Consent, ConsentWithSources, JobState, MaxAuth, NextRetry, Source, Usage};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
@@ -60,6 +61,30 @@ pub(in crate::http) struct Sync {
     /// The state of the newest job. Absent if there was no job, or if the records are gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
+    /// What a source is asked for again. Absent if nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<Retry>,
+}
+
+/// What is asked for again after a sync, because it failed beside stored records.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Retry {
+    resource_types: Vec<String>,
+    /// When the source is asked again, in seconds since the Unix epoch.
+    next_at: i64,
+}
+
+impl Retry {
+    fn of<'s>(sources: impl Iterator<Item = &'s Source>, now: i64) -> Option<Retry> {
+        let open = sources.filter(|source| !source.authorization.is_over(now));
+        let open: Vec<&NextRetry> = open.filter_map(|source| source.next_retry.as_ref()).collect();
+        let types: BTreeSet<&String> = open.iter().flat_map(|retry| &retry.types).collect();
+        Some(Retry {
+            next_at: open.iter().map(|retry| retry.at).min()?,
+            resource_types: types.into_iter().cloned().collect(),
+        })
+    }
 }
 
 /// Builds `sync` for a consent, or for one `source` of it. If `counted`, reads files of the lake to count resources.
@@ -79,14 +104,21 @@ pub(in crate::http) fn sync(
         None
     };
     let now = service.store.clock().now();
-    let (last_synced_at, state) = match source {
-        Some(source) => (source.synced_at, source.sync_at(now)),
-        None => (full_consent.synced_at(), full_consent.sync(now)),
+    let (last_synced_at, state, retry) = match source {
+        Some(source) => {
+            let retry = Retry::of(std::iter::once(source), now);
+            (source.synced_at, source.sync_at(now), retry)
+        }
+        None => {
+            let retry = Retry::of(full_consent.sources.iter(), now);
+            (full_consent.synced_at(), full_consent.sync(now), retry)
+        }
     };
     Ok(Sync {
         resource_types,
         last_synced_at,
         state,
+        retry,
     })
 }
 

@@ -140,7 +140,11 @@ impl Preparer {
     fn document(&mut self, text: &[u8], line: u64, tape: &mut Tape, batch: &mut Batch) {
         let root = match tape.parse(text) {
             Ok(root) => root,
-            Err(error) => return batch.refuse_json(text, line, error),
+            Err(error) => {
+                // What is missing of a source is told by type.
+                let type_id = self.normalizer.naming().and_then(|_| type_of_broken(text));
+                return batch.refuse_json(text, line, type_id, error);
+            }
         };
         if root.get_str("resourceType").as_deref() == Some("Bundle") {
             self.bundle(text, line, root, batch);
@@ -365,20 +369,32 @@ impl Batch {
     }
 
     /// Refuses a text, with the line and the column at which it stops being JSON.
-    fn refuse_json(&mut self, text: &[u8], line: u64, error: JsonError) {
+    fn refuse_json(&mut self, text: &[u8], line: u64, type_id: Option<TypeId>, error: JsonError) {
         let before = &text[..error.offset.min(text.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
         let line = line + memchr::memchr_iter(b'\n', before).count() as u64;
         let column = (before.len() - line_start) as u64 + 1;
         self.refuse(
             Origin { line, entry: None },
-            None,
+            type_id,
             Reason::NotJson {
                 reason: error.reason,
                 column,
             },
         );
     }
+}
+
+/// Returns the type of a resource whose text is JSON in its form, but has a value that cannot be read, such as half of a
+/// surrogate pair.
+fn type_of_broken(text: &[u8]) -> Option<TypeId> {
+    #[derive(serde::Deserialize)]
+    struct Head<'t> {
+        #[serde(rename = "resourceType", borrow)]
+        resource_type: Cow<'t, str>,
+    }
+    let head: Head<'_> = serde_json::from_slice(text).ok()?;
+    resource_type(&head.resource_type)
 }
 
 /// Returns the id in `urn:uuid:…` or at the end of another address. Returns `None` if it is no valid id in R4.

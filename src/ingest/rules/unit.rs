@@ -136,7 +136,7 @@ impl Common {
             // Only the synced source needs its base. References to another source's base were resolved when that source
             // was synced.
             Some(synced) if synced.authorization == authorization => {
-                format!("{}/", synced.fhir_base.trim_end_matches('/'))
+                synced.base.as_str().to_owned()
             }
             _ => String::new(),
         };

@@ -150,6 +150,7 @@ impl<'e> Marked<'e> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::base::SourceBase;
     use super::super::synced::Synced;
     use super::*;
     use crate::columns::json::Tape;
@@ -177,7 +178,7 @@ mod tests {
             owner: 0x1234_8000,
             authorization: "a1".to_owned(),
             endpoint: "e1".to_owned(),
-            fhir_base: "https://payer.example/fhir/".to_owned(),
+            base: SourceBase::new("https://payer.example/fhir/"),
             identifier_system: "urn:payer".to_owned(),
             source_patient: "p".to_owned(),
             tags: "https://records.example/tags".to_owned(),

@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use url::Url;
-
 use super::super::rows::block::RowSource;
+use super::base::SourceBase;
 use crate::fhir::reference::Target;
 use crate::fhir::{TypeId, facts};
 use crate::lake::owners::owner::OwnerKey;
@@ -25,8 +24,8 @@ pub struct Synced {
     pub authorization: String,
     /// The id of the endpoint in the directory.
     pub endpoint: String,
-    /// The source's FHIR base.
-    pub fhir_base: String,
+    /// The source's FHIR base, in all its forms.
+    pub base: SourceBase,
     /// The `system` of the identifiers that have the source's ids.
     pub identifier_system: String,
     /// The id of the person's Patient at the source.
@@ -86,8 +85,6 @@ pub fn source_target(text: &str) -> Option<Target<'_>> {
 pub(in crate::ingest) struct Naming {
     key: OwnerKey,
     synced: Synced,
-    /// `synced.fhir_base` with a trailing slash.
-    base: String,
     /// The id of the person's Patient in the lake.
     patient: String,
     /// Our tags on every record, as JSON objects.
@@ -98,7 +95,6 @@ impl Naming {
     pub(in crate::ingest) fn new(key: OwnerKey, application: &str, mode: Mode, synced: Synced) -> Naming {
         Naming {
             key,
-            base: format!("{}/", synced.fhir_base.trim_end_matches('/')),
             patient: key.synced_id(synced.owner, &synced.endpoint, "Patient", &synced.source_patient),
             tags: tags(&synced.tags, &synced.authorization, &synced.endpoint, application, mode),
             synced,
@@ -135,19 +131,13 @@ impl Naming {
     }
 
     /// Returns the source's id of the Patient that a reference leads to, or `None` for any other reference. The
-    /// reference may be an address on the source's host with another path than the FHIR base, because a gateway may
-    /// leave such an address unchanged. The id may have a form that R4 does not allow.
+    /// reference may be an address on any host, because gateways leave addresses of their own unchanged. The id may have
+    /// a form that R4 does not allow.
     pub(in crate::ingest) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
         let rest = match reference.strip_prefix("Patient/") {
             Some(rest) => rest,
-            None => {
-                let host = |text: &str| Url::parse(text).ok()?.host_str().map(str::to_owned);
-                let at = reference.rfind("/Patient/")?;
-                if host(reference)? != host(&self.base)? {
-                    return None;
-                }
-                &reference[at + "/Patient/".len()..]
-            }
+            None if reference.contains("://") => &reference[reference.rfind("/Patient/")? + "/Patient/".len()..],
+            None => return None,
         };
         rest.split('/').next()
     }
@@ -155,7 +145,7 @@ impl Naming {
     /// Returns the relative form of a reference to an address under the FHIR base of the source. Returns any other
     /// reference unchanged.
     pub(in crate::ingest) fn local<'t>(&self, reference: &'t str) -> &'t str {
-        let relative = reference.strip_prefix(&self.base);
+        let relative = self.synced.base.relative(reference);
         relative
             .filter(|text| source_target(text).is_some())
             .unwrap_or(reference)
@@ -167,7 +157,7 @@ impl Naming {
         if let Some((address, _)) = self.fetched(type_id, id) {
             return address.clone();
         }
-        format!("{}{}/{id}", self.base, facts().get(type_id).name)
+        format!("{}{}/{id}", self.synced.base.as_str(), facts().get(type_id).name)
     }
 
     /// Returns the identifier with the source's id, as a JSON object.

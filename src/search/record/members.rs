@@ -141,6 +141,7 @@ impl Engine {
                 lead.understood = understood;
                 let course = self.course(&lead, path, &lead.understood, request.scope)?;
                 course.place(&mut lead)?;
+                self.note(request.only, &mut lead);
                 Ok((lead, course))
             }
         }

@@ -148,6 +148,8 @@ impl Engine {
         };
         let course = self.course(&query, &path, &query.understood, request.scope)?;
         course.place(&mut query)?;
+        let types = [query.type_id];
+        self.note(Some(&types), &mut query);
         let snapshot = self.snapshot(course.tag.as_ref())?;
         let table = self.table(&snapshot, request.type_id, request.scope, &budget);
         course.check(&query, &[&table])?;

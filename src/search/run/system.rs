@@ -91,6 +91,7 @@ impl Engine {
         let resolver = resolver().among_others();
         let (mut understood, mut includes) = (HashSet::new(), Vec::new());
         let mut pause = Pause::default();
+        let asked = types.clone();
         for type_id in types {
             pause.take().await;
             // Resolve the query even for types without rows. So neither errors nor the order of includes reveal what
@@ -130,6 +131,7 @@ impl Engine {
         } else {
             course.counted(&mut lead)?;
         }
+        self.note(Some(&asked), &mut lead);
         // This flag makes the search of a part return an error if the row at the page's position has been erased.
         for part in &mut parts {
             part.query.erased_since = lead.erased_since;

@@ -6,6 +6,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
+use super::charset::utf8;
 use super::error::Error;
 use super::guard::{Guard, Refused, Resolver};
 use super::realm::Realm;
@@ -51,7 +52,7 @@ pub struct Answer {
     pub retry_after: Option<u64>,
     /// The media type as the source wrote it.
     pub content_type: Option<String>,
-    /// The body, decompressed.
+    /// The body, decompressed. A byte order mark is removed, and other charsets are converted to UTF-8.
     pub body: Vec<u8>,
     /// The address of the answer, after redirects.
     pub url: Url,
@@ -263,8 +264,8 @@ async fn read(mut response: Response, url: Url, max_bytes: usize) -> Result<Answ
     Ok(Answer {
         status,
         retry_after,
+        body: utf8(body, content_type.as_deref()),
         content_type,
-        body,
         url,
     })
 }
@@ -303,7 +304,7 @@ impl Download {
     }
 }
 
-fn content_type(headers: &HeaderMap) -> Option<String> {
+pub(super) fn content_type(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(CONTENT_TYPE)?.to_str().ok()?.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -6,6 +6,7 @@
 
 mod authorize;
 mod calls;
+mod charset;
 mod discovery;
 mod error;
 mod guard;

@@ -3,6 +3,8 @@
 
 use url::Url;
 
+use crate::ingest::is_under;
+
 /// A set of address prefixes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Realm(Vec<Url>);
@@ -21,28 +23,29 @@ impl Realm {
         Realm(origins.collect())
     }
 
-    /// Whether an address belongs to the realm.
+    /// Whether an address belongs to the realm. Case and percent-encoding of the path make no difference, because
+    /// sources write their own base in several ways.
     pub fn holds(&self, url: &Url) -> bool {
         self.0.iter().any(|base| {
-            let under = url.path().strip_prefix(base.path().trim_end_matches('/'));
-            url.origin() == base.origin() && under.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            url.origin() == base.origin() && is_under(base.path(), url.path())
         })
     }
 }
 
 impl Realm {
     /// Returns the address, if it belongs to the realm. A source behind a TLS proxy may write `http` for its own host.
-    /// Such an address is returned with `https` and the port of the realm.
+    /// Such an address is returned with the scheme and the port of the realm.
     pub fn own(&self, url: &Url) -> Option<Url> {
         if self.holds(url) {
             return Some(url.clone());
         }
-        let secure = self.0.iter().filter(|base| {
-            url.scheme() == "http" && base.scheme() == "https" && base.host() == url.host() && base.host().is_some()
+        let is_web = |url: &Url| matches!(url.scheme(), "http" | "https");
+        let of_host = self.0.iter().filter(|base| {
+            is_web(url) && is_web(base) && url.scheme() != base.scheme() && base.host() == url.host()
         });
-        let mut taken = secure.filter_map(|base| {
+        let mut taken = of_host.filter_map(|base| {
             let mut taken = url.clone();
-            taken.set_scheme("https").ok()?;
+            taken.set_scheme(base.scheme()).ok()?;
             taken.set_port(base.port()).ok()?;
             Some(taken)
         });
@@ -62,6 +65,8 @@ mod tests {
             "https://payer.example/fhir?_getpages=1",
             "https://payer.example/fhir/Patient/p",
             "https://payer.example:443/fhir/x",
+            "https://Payer.example/FHIR/Patient",
+            "https://payer.example/%66hir/Patient",
             "https://pages.example:8443/whatever",
         ] {
             assert!(realm.holds(&own.parse().unwrap()), "{own}");
@@ -71,7 +76,7 @@ mod tests {
             "https://payer.example/fhirx/Patient",
             "https://payer.example/fhir/../other",
             "https://payer.example/fhir/%2e%2e/other",
-            "https://payer.example/FHIR/Patient",
+            "https://payer.example/fhir%2f..%2fother",
             "https://payer.example:8443/fhir",
             "http://payer.example/fhir",
             "https://payer.example.evil.example/fhir",
@@ -83,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn http_of_the_same_host_behind_tls_is_https() {
+    fn another_scheme_at_the_same_host_is_the_realms() {
         let realm = Realm::under(["https://payer.example/fhir", "https://gateway.example:8443/pages"]);
         let own = |text: &str| realm.own(&text.parse().unwrap()).map(String::from);
         for (next, expected) in [
@@ -106,7 +111,8 @@ mod tests {
         ] {
             assert_eq!(own(next).as_deref(), expected, "{next}");
         }
-        let plain = Realm::under(["http://payer.example/fhir"]);
-        assert_eq!(plain.own(&"https://payer.example/fhir".parse().unwrap()), None);
+        let plain = Realm::under(["http://payer.example:8080/fhir"]);
+        let next = plain.own(&"https://payer.example/fhir?a".parse().unwrap());
+        assert_eq!(next.unwrap().as_str(), "http://payer.example:8080/fhir?a");
     }
 }

@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize as Derive, Serialize};
 
 use super::calls::Client;
+use super::charset::declared;
 use super::error::Error;
 use super::http::{FHIR_JSON, host, malformed};
 
@@ -122,6 +123,9 @@ impl Client {
         if response.content_length().is_some_and(|length| length > LARGEST) {
             return Err(too_large());
         }
+        let content_type = super::http::content_type(response.headers());
+        let encoding = declared(content_type.as_deref()).unwrap_or(encoding_rs::UTF_8);
+        let mut decoder = encoding.new_decoder();
         let (give, take) = tokio::sync::mpsc::channel(PIECES);
         let pieces = Pieces {
             take,
@@ -138,6 +142,9 @@ impl Client {
             if length > LARGEST {
                 return Err(too_large());
             }
+            let mut text = String::with_capacity(decoder.max_utf8_buffer_length(piece.len()).unwrap_or(piece.len()));
+            let _ = decoder.decode_to_string(&piece, &mut text, false);
+            let piece = bytes::Bytes::from(text);
             if !begun && let Some(first) = piece.iter().find(|byte| !byte.is_ascii_whitespace() && byte.is_ascii()) {
                 begun = true;
                 is_xml = *first == b'<' && !is_html(&piece);

@@ -159,10 +159,10 @@ impl Client {
 }
 
 fn granted(answer: &Answer) -> Result<Grant, Error> {
-    if answer.status != 200 {
+    if !matches!(answer.status, 200 | 201) {
         return Err(refused(answer));
     }
-    let json: Value = answer.json()?;
+    let json: Value = answer.json().or_else(|error| of_form(&answer.body).ok_or(error))?;
     let text = |name: &str| {
         let text = json[name]
             .as_str()
@@ -189,6 +189,15 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
         id_token: text("id_token"),
         client_auth: None,
     })
+}
+
+/// Reads a token response that a source has written as a form, as OAuth 1.0 does. Returns `None` if it has no access
+/// token.
+fn of_form(body: &[u8]) -> Option<Value> {
+    let members = url::form_urlencoded::parse(body);
+    let members: serde_json::Map<String, Value> =
+        members.map(|(name, value)| (name.into_owned(), value.into_owned().into())).collect();
+    members.contains_key("access_token").then_some(Value::Object(members))
 }
 
 /// Returns the id in `patient`, which is an id or a reference. Returns `None` if the id cannot be used in a request.
@@ -250,6 +259,10 @@ mod tests {
             format!("{grant:?}"),
             "Grant { expires_in: Some(3600), refreshable: true, .. }"
         );
+        let form = "access_token=a%2Bb&token_type=bearer&expires_in=3600&patient=p1&scope=x+y";
+        let grant = granted(&answer(201, form)).unwrap();
+        assert_eq!((grant.access_token.as_str(), grant.expires_in), ("a+b", Some(3600)));
+        assert_eq!((grant.scope.as_deref(), grant.patient.as_deref()), (Some("x y"), Some("p1")));
         for body in [
             "",
             "[]",

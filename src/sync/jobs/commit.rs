@@ -1,12 +1,13 @@
 //! Commits a spool to the lake: one snapshot with all of a job's records, or none.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::source::{Trouble, internal};
 use super::spool::Spool;
 use crate::consent::{BegunJob, Endpoint, Store};
-use crate::ingest::{self, Normalization, Options, Summary, Synced, SyncedAttachment, addresses};
+use crate::ingest::{self, Normalization, Options, SourceBase, Summary, Synced, SyncedAttachment, addresses};
 use crate::lake::{Lake, LakeError, LakeWriter};
 
 /// The time between attempts to get the lake's writer while another process writes.
@@ -18,6 +19,8 @@ pub(super) struct Commit {
     pub(super) store: Arc<Store>,
     pub(super) begun: BegunJob,
     pub(super) endpoint: Endpoint,
+    /// The source's FHIR base, in all forms that its answers have shown.
+    pub(super) base: SourceBase,
     pub(super) source_patient: String,
     pub(super) rules: Normalization,
     pub(super) spool: Spool,
@@ -41,11 +44,7 @@ impl Commit {
             mode: consent.mode,
             application: consent.application.clone(),
             normalize: Some(Normalization {
-                dangling: self
-                    .store
-                    .dangling()
-                    .of_authorization(&self.begun.authorization.id)
-                    .map_err(internal)?,
+                dangling: self.dangling()?,
                 ..self.rules.clone()
             }),
             ..Options::default()
@@ -54,7 +53,7 @@ impl Commit {
             owner,
             authorization: self.begun.authorization.id.clone(),
             endpoint: self.endpoint.id.clone(),
-            fhir_base: self.endpoint.fhir_base.clone(),
+            base: self.base.clone(),
             identifier_system: self.endpoint.identifier_system.clone(),
             source_patient: self.source_patient.clone(),
             tags: self.rules.tag_system_base.clone(),
@@ -62,6 +61,18 @@ impl Commit {
             addresses: addresses(&self.attachments),
         };
         ingest::sync(&mut writer, options, synced, &self.spool.files(), &self.attachments).map_err(internal)
+    }
+
+    /// Returns for each dangling reference the number of syncs before this job in which its target was missing. A retry
+    /// belongs to the sync before it, so it does not count that sync once more.
+    fn dangling(&self) -> Result<BTreeMap<u64, u32>, Trouble> {
+        let known = self.store.dangling().of_authorization(&self.begun.authorization.id);
+        let mut known = known.map_err(internal)?;
+        if self.begun.job.is_retry() {
+            known.values_mut().for_each(|syncs| *syncs = syncs.saturating_sub(1));
+            known.retain(|_, syncs| *syncs > 0);
+        }
+        Ok(known)
     }
 
     /// Waits for the lake's writer, as long as the job is not stopped.

@@ -1,8 +1,8 @@
 //! Fetches all records of a plan into a spool. What could not be fetched becomes a [`Gap`]. If a search fails after
-//! some pages, none of the records of that search are kept. Records of types that the patient did not grant are not
-//! stored, even if the source sends them.
+//! some pages, the records of these pages are kept. Records of types that the patient did not grant are not stored,
+//! even if the source sends them.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::sync::atomic::AtomicU64;
 
 use chrono::{DateTime, SecondsFormat};
@@ -11,11 +11,12 @@ use futures::stream::{StreamExt, TryStreamExt};
 
 use super::gap::{Gap, Why};
 use super::plan::{Listing, Plan, Search, Way, encoded};
-use super::search::{Along, Record, Refusals, Reply, Whole, record};
+use super::search::{Along, NoPage, Record, Refusals, Reply, Whole, record};
 use super::source::{Source, Trouble};
 use super::spool::Spool;
-use super::work::{Found, Held, Whose, Work, lock, malformed};
+use super::work::{Found, Held, Whose, Work, lock};
 use crate::fhir::facts;
+use crate::ingest::SourceBase;
 use crate::sync::settings::SyncLimits;
 
 /// The number of types, or of referenced resources, that are fetched at the same time. The source's gate limits their
@@ -28,12 +29,16 @@ const MARGIN: i64 = 86_400;
 /// What was fetched, and what is missing.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
+    /// The source's FHIR base, with the forms that its answers have shown.
+    pub(super) base: Option<SourceBase>,
     pub(super) gaps: Vec<Gap>,
     pub(super) records: u64,
     /// The number of bytes of the records.
     pub(super) bytes: u64,
     /// The number of records of types that were not granted.
     pub(super) unasked: u64,
+    /// Whether the source has answered any request.
+    pub(super) answered: bool,
     /// Whether the person's Patient is among the records.
     pub(super) has_patient: bool,
 }
@@ -52,12 +57,13 @@ pub(super) async fn fetch(
         whose,
         limits,
         held: Held::default(),
+        base: RwLock::new(SourceBase::new(source.base())),
         unasked: AtomicU64::new(0),
         granted: plan.granted.iter().copied().collect(),
         readable: plan.readable.iter().copied().collect(),
         unlisted: plan.unlisted.iter().copied().collect(),
         met: Mutex::default(),
-        wanted: Mutex::default(),
+        wanted: Mutex::new(plan.reads.iter().cloned().collect()),
         refusals: Refusals::default(),
         vain_sizes: tokio::sync::Mutex::default(),
     };
@@ -77,13 +83,23 @@ pub(super) async fn fetch(
     if !is_searched || fetched.gaps.iter().any(|gap| gap.resource_type == "Provenance") {
         fetched.gaps.extend(provenance_gap(without));
     }
+    let is_denied = |gap: &Gap| gap.resource_type == "Patient" && gap.why == Why::Refused(401);
+    let is_granted = plan.searches.iter().any(|search| search.is("Patient"));
+    if (!is_granted || fetched.gaps.iter().any(is_denied))
+        && fetched.gaps.iter().any(|gap| gap.why == Why::Refused(401))
+        && let Some(trouble) = source.end_of_access().await
+    {
+        return Err(trouble);
+    }
     // If no records were kept, there are no references to follow.
-    if fetched.records > 0 {
+    if fetched.records > 0 || !plan.reads.is_empty() {
         work.follow(&mut fetched).await?;
     }
+    fetched.answered = source.has_answered();
     fetched.has_patient = lock(&work.met).contains(&format!("Patient/{}", whose.patient));
     fetched.unasked = work.unasked.into_inner();
     fetched.bytes = work.held.bytes();
+    fetched.base = Some(work.base.into_inner().unwrap_or_else(PoisonError::into_inner));
     fetched.gaps.sort_by_key(|gap| gap.resource_type);
     Ok(fetched)
 }
@@ -131,11 +147,12 @@ impl<'w> Work<'w> {
             && let Reply::Had(catch) = self
                 .ask(name, &format!("{address}&_lastUpdated=ge{since}"), name, along)
                 .await?
+            && !catch.is_cut()
         {
-            return Ok(Found::had(self.keep(catch)?));
+            return self.found(name, None, catch);
         }
         match self.ask(name, address, name, along).await? {
-            Reply::Had(catch) => Ok(Found::had(self.keep(catch)?)),
+            Reply::Had(catch) => self.found(name, None, catch),
             Reply::Failed(trouble) => Ok(Found::gap(Gap::of(name, Why::Failed(trouble)))),
             Reply::Refused(refusal) => self.narrower(Whole { name, address, refusal }, along).await,
         }
@@ -143,23 +160,20 @@ impl<'w> Work<'w> {
 
     /// Tries to fetch a type that the source's statement does not list, because statements are often incomplete. It
     /// makes only the plain search, without Provenance and without narrower searches. A failure is a gap only if the
-    /// directory promises the type. A 401 counts as a refusal of the type: if access has ended, the searches of listed
-    /// types show it.
+    /// directory promises the type.
     async fn unlisted(&'w self, name: &'static str, address: &str, is_promised: bool) -> Result<Found, Trouble> {
         let size = self.source.pages().first();
-        let mut reply = self.ask_at(address, size, name).await;
-        if let Ok(Reply::Refused(refusal)) = &reply
+        let mut reply = self.ask_at(name, address, size, name).await?;
+        if let Reply::Refused(refusal) = &reply
             && matches!(refusal.status, 400 | 422)
             && size > 0
         {
-            reply = self.ask_at(address, 0, name).await;
+            reply = self.ask_at(name, address, 0, name).await?;
         }
         let status = match reply {
-            Ok(Reply::Had(catch)) => return Ok(Found::had(self.keep(catch)?)),
-            Ok(Reply::Refused(refusal)) => Some(refusal.status),
-            Ok(Reply::Failed(_)) => None,
-            Err(Trouble::Shut(_)) => Some(401),
-            Err(trouble) => return Err(trouble),
+            Reply::Had(catch) => return self.found(name, None, catch),
+            Reply::Refused(refusal) => Some(refusal.status),
+            Reply::Failed(_) => None,
         };
         Ok(if is_promised {
             Found::gap(Gap::of(name, Why::Unlisted(status)))
@@ -191,7 +205,7 @@ impl<'w> Work<'w> {
             Ok(line) => {
                 let mut catch = self.begin("Patient")?;
                 self.take(&line, &mut catch)?;
-                return Ok(Found::had(self.keep(catch)?));
+                return self.found("Patient", None, catch);
             }
             Err(why) => why,
         };
@@ -201,7 +215,7 @@ impl<'w> Work<'w> {
                 .await?
             && catch.has(&name)
         {
-            return Ok(Found::had(self.keep(catch)?));
+            return self.found("Patient", None, catch);
         }
         Ok(Found::gap(Gap::of("Patient", why)))
     }
@@ -217,8 +231,8 @@ impl<'w> Work<'w> {
                 Err(trouble) => return Ok(Err(Why::Failed(trouble))),
             };
             match answer.status {
-                200 => {}
-                status @ (404 | 410) => return Ok(Err(Why::NotFound(status))),
+                200 | 203 | 206 => {}
+                status @ (204 | 404 | 410) => return Ok(Err(Why::NotFound(status))),
                 status => return Ok(Err(Why::Refused(status))),
             }
             let text = std::str::from_utf8(&answer.body).unwrap_or_default();
@@ -227,7 +241,7 @@ impl<'w> Work<'w> {
                 _ if std::mem::take(&mut again) => {}
                 _ => {
                     self.source.hear(&answer.body).await;
-                    return Ok(Err(Why::Failed(malformed())));
+                    return Ok(Err(Why::Failed(Trouble::Broken(NoPage::Other.to_string()))));
                 }
             }
         }

@@ -56,9 +56,9 @@ impl<'w> Work<'w> {
                 if broken.contains(resource_type) {
                     continue;
                 } else if !readable {
-                    lost.note(resource_type, Why::NotListed);
+                    lost.note(resource_type, &id, Why::NotListed);
                 } else if left == 0 || round == ROUNDS {
-                    lost.note(resource_type, Why::TooMany);
+                    lost.note(resource_type, &id, Why::TooMany);
                 } else {
                     left -= 1;
                     asked.push((resource_type, id));
@@ -69,13 +69,13 @@ impl<'w> Work<'w> {
                 .iter()
                 .map(|(resource_type, id)| self.refer(resource_type, id, &catch, &tallies).boxed())
                 .collect();
-            let done: Vec<Option<(&'static str, Why)>> = futures::stream::iter(reads)
+            let done: Vec<Option<(&'static str, &str, Why)>> = futures::stream::iter(reads)
                 .buffer_unordered(AT_ONCE)
                 .try_collect()
                 .await?;
             fetched.records += self.keep(catch.into_inner())?;
-            for (resource_type, why) in done.into_iter().flatten() {
-                lost.note(resource_type, why);
+            for (resource_type, id, why) in done.into_iter().flatten() {
+                lost.note(resource_type, id, why);
             }
         }
         fetched.gaps.extend(lost.gaps());
@@ -94,14 +94,14 @@ impl<'w> Work<'w> {
         names.collect()
     }
 
-    /// Reads one target of a reference and adds it to `catch`. If that fails, returns the type and the reason.
-    async fn refer(
+    /// Reads one target of a reference and adds it to `catch`. If that fails, returns the target and the reason.
+    async fn refer<'i>(
         &self,
         resource_type: &'static str,
-        id: &str,
+        id: &'i str,
         catch: &tokio::sync::Mutex<Catch<'_>>,
         tallies: &Mutex<HashMap<&'static str, Tally>>,
-    ) -> Result<Option<(&'static str, Why)>, Trouble> {
+    ) -> Result<Option<(&'static str, &'i str, Why)>, Trouble> {
         let is_listed = facts()
             .lookup(resource_type)
             .is_none_or(|one| !self.unlisted.contains(&one));
@@ -112,15 +112,10 @@ impl<'w> Work<'w> {
             tally.had == 0 && tally.vain >= bound
         };
         if vain {
-            return Ok(Some((resource_type, Why::NotFound(404))));
+            return Ok(Some((resource_type, id, Why::NotFound(404))));
         }
         let url = format!("{}/{resource_type}/{}", self.source.base(), encoded(id));
-        let read = match self.read(&url, &format!("{resource_type}/{id}")).await {
-            // For a type that the statement does not list, a 401 is a refusal. For other types it means that access has
-            // ended.
-            Err(Trouble::Shut(_)) if !is_listed => Err(Why::Refused(401)),
-            read => read?,
-        };
+        let read = self.read(&url, &format!("{resource_type}/{id}")).await?;
         {
             let mut tallies = lock(tallies);
             let tally = tallies.entry(resource_type).or_default();
@@ -134,33 +129,38 @@ impl<'w> Work<'w> {
                 self.take(&record, &mut *catch.lock().await)?;
                 Ok(None)
             }
-            Err(why) => Ok(Some((resource_type, why))),
+            Err(why) => Ok(Some((resource_type, id, why))),
         }
     }
 }
 
-/// For each type, the number of records that could not be read, and the most serious reason.
+/// For each type, the number of records that could not be read, the most serious reason, and `Type/id` of those that may
+/// be read later.
 #[derive(Default)]
-struct Lost(BTreeMap<&'static str, (Why, u64)>);
+struct Lost(BTreeMap<&'static str, (Why, u64, Vec<String>)>);
 
 impl Lost {
-    fn note(&mut self, resource_type: &'static str, why: Why) {
+    fn note(&mut self, resource_type: &'static str, id: &str, why: Why) {
         let rank = |why: &Why| match why {
             Why::Failed(_) => 3,
             Why::Refused(_) => 2,
             Why::TooMany => 1,
             _ => 0,
         };
-        let (known, count) = self.0.entry(resource_type).or_insert_with(|| (why.clone(), 0));
+        let (known, count, reads) = self.0.entry(resource_type).or_insert_with(|| (why.clone(), 0, Vec::new()));
         *count += 1;
+        if matches!(why, Why::Failed(_)) {
+            reads.push(format!("{resource_type}/{id}"));
+        }
         if rank(&why) > rank(known) {
             *known = why;
         }
     }
 
     fn gaps(self) -> impl Iterator<Item = Gap> {
-        self.0.into_iter().map(|(resource_type, (why, records))| Gap {
+        self.0.into_iter().map(|(resource_type, (why, records, reads))| Gap {
             records: Some(records),
+            reads,
             ..Gap::of(resource_type, why)
         })
     }

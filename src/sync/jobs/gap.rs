@@ -1,7 +1,8 @@
 //! Gaps: what a job could not fetch, with the reasons. They are collected while the job runs, and reported at its end.
 
+use super::search::Loss;
 use super::source::Trouble;
-use crate::consent::{JobReport, Missing, MissingReason};
+use crate::consent::{JobReport, Missing, MissingReason, RetryTarget};
 use crate::ingest::Summary;
 use crate::normalize::Counts;
 
@@ -16,6 +17,8 @@ pub(super) struct Gap {
     pub(super) why: Why,
     /// The number of missing records. `None` if it is unknown, because the records were not requested one by one.
     pub(super) records: Option<u64>,
+    /// `Type/id` of the records that a retry reads instead of searching for the whole type.
+    pub(super) reads: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,10 @@ pub(super) enum Why {
     Narrowed(String),
     /// A request failed.
     Failed(Trouble),
+    /// The first pages of a search came, and then a request failed.
+    Cut(Trouble),
+    /// The pages of a search show that records are missing.
+    Lost(Loss),
     /// The source's statement does not list a search for the type, and the search failed. Contains the status if the
     /// source refused the search.
     Unlisted(Option<u16>),
@@ -52,6 +59,32 @@ impl Gap {
             part: None,
             why,
             records: None,
+            reads: Vec::new(),
+        }
+    }
+
+    /// Returns what a retry asks for because of this gap.
+    fn again(&self) -> Vec<RetryTarget> {
+        let target = |resource_type: &str, source_id: Option<&str>| RetryTarget {
+            resource_type: resource_type.to_owned(),
+            source_id: source_id.map(str::to_owned),
+        };
+        if !self.may_pass() {
+            return Vec::new();
+        }
+        if self.reads.is_empty() {
+            return vec![target(self.resource_type, None)];
+        }
+        let names = self.reads.iter().filter_map(|name| name.split_once('/'));
+        names.map(|(resource_type, id)| target(resource_type, Some(id))).collect()
+    }
+
+    /// Whether the same request may succeed later.
+    pub(super) fn may_pass(&self) -> bool {
+        match &self.why {
+            Why::Failed(_) | Why::Cut(_) => true,
+            Why::Lost(loss) => loss.may_pass(),
+            _ => false,
         }
     }
 
@@ -114,6 +147,8 @@ impl Gap {
                 format!("asked for only by {asked}: the source refuses a search for all"),
             ),
             Why::Failed(trouble) => (MissingReason::Failed, None, count(&format!("left out: {trouble}"))),
+            Why::Cut(trouble) => (MissingReason::Failed, None, format!("incomplete: {trouble}")),
+            Why::Lost(loss) => told_loss(loss, self.records.unwrap_or_default()),
             Why::TooLarge(max_bytes) => (
                 MissingReason::NotTaken,
                 None,
@@ -132,6 +167,47 @@ impl Gap {
             status,
             records: self.records,
             detail,
+            again: self.may_pass(),
+        }
+    }
+}
+
+/// Returns the reason, the status and the words for `count` losses of one kind.
+fn told_loss(loss: &Loss, count: u64) -> (MissingReason, Option<u16>, String) {
+    let counted = |one: &str, many: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {many}"),
+    };
+    match loss {
+        Loss::Unreadable => {
+            let detail = format!("not taken: {} (it cannot be read)", counted("record", "records"));
+            (MissingReason::NotTaken, None, detail)
+        }
+        Loss::Empty => {
+            let detail = format!("left out: {} without a resource", counted("entry", "entries"));
+            (MissingReason::Failed, None, detail)
+        }
+        Loss::Status(status) => {
+            let reason = match status {
+                401 | 403 => MissingReason::Forbidden,
+                404 | 410 => MissingReason::NotFound,
+                500.. => MissingReason::Failed,
+                _ => MissingReason::NotServed,
+            };
+            let detail = format!("left out: {} with status {status}", counted("entry", "entries"));
+            (reason, Some(*status), detail)
+        }
+        Loss::Reported(code) => {
+            let detail = format!("incomplete: the source reported an error beside the records ({code})");
+            (MissingReason::Failed, None, detail)
+        }
+        Loss::InnerPages => {
+            let detail = "incomplete: a Bundle inside another has further pages, which are not asked for";
+            (MissingReason::NotAsked, None, detail.to_owned())
+        }
+        Loss::Short => {
+            let detail = format!("incomplete: the source counts {} more than it gave", counted("record", "records"));
+            (MissingReason::Failed, None, detail)
         }
     }
 }
@@ -152,15 +228,19 @@ pub(super) fn report(gaps: &[Gap], summary: Option<&Summary>) -> JobReport {
                 status: None,
                 records: Some(of.refused),
                 detail: format!("not taken: {} records{}", of.refused, reasons(summary, resource_type)),
+                again: false,
             });
         }
     }
     missing.sort_by(|one, other| (&one.resource_type, &one.part).cmp(&(&other.resource_type, &other.part)));
+    let mut again: Vec<RetryTarget> = gaps.iter().flat_map(Gap::again).collect();
+    again.sort();
+    again.dedup();
     JobReport {
         missing,
         counts,
-        rules: Vec::new(),
-        attachments: None,
+        again,
+        ..JobReport::default()
     }
 }
 

@@ -3,6 +3,7 @@
 //! are read when a record refers to them. The source's statement shows what it supports. Without a statement,
 //! everything is tried.
 
+use crate::consent::RetryTarget;
 use crate::fhir::compartment::patient_params;
 use crate::fhir::search_parameter::SearchParameters;
 use crate::fhir::{TypeId, facts};
@@ -61,6 +62,8 @@ pub(super) struct Plan {
     pub(super) readable: Vec<TypeId>,
     /// The granted types that the source's statement does not list.
     pub(super) unlisted: Vec<TypeId>,
+    /// `Type/id` of records that are read although no record refers to them.
+    pub(super) reads: Vec<String>,
 }
 
 /// A type that is fetched for the patient.
@@ -157,6 +160,25 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
     }
     plan.granted = granted;
     plan
+}
+
+impl Plan {
+    /// Reduces the plan to what a retry asks for. A record of a type that cannot be read is searched for with all of its
+    /// type.
+    pub(super) fn only(mut self, targets: &[RetryTarget]) -> Plan {
+        let readable = |name: &str| facts().lookup(name).is_some_and(|type_id| self.readable.contains(&type_id));
+        let (reads, searches): (Vec<_>, Vec<_>) = targets
+            .iter()
+            .partition(|target| target.source_id.is_some() && readable(&target.resource_type));
+        let reads = reads.into_iter().filter_map(|target| {
+            let id = target.source_id.as_deref()?;
+            Some(format!("{}/{id}", target.resource_type))
+        });
+        self.reads = reads.collect();
+        self.searches
+            .retain(|search| searches.iter().any(|target| search.is(&target.resource_type)));
+        self
+    }
 }
 
 /// Returns the parameter that searches a type by patient. If `named` is not empty, only parameters in `named` are

@@ -16,7 +16,7 @@ use super::spool::{Spool, Spools};
 use super::work::Whose;
 use crate::consent::{BegunJob, Dialect, Endpoint, JobFailure, JobReport, JobSuccess, Store};
 use crate::fhir::facts;
-use crate::ingest::{Normalization, Summary};
+use crate::ingest::{Normalization, SourceBase, Summary};
 use crate::lake::Lake;
 use crate::normalize::Day;
 use crate::sync::client::{Client, Statement};
@@ -26,6 +26,8 @@ use crate::sync::settings::Settings;
 const LONGEST_WAIT: i64 = 3_600;
 /// The number of attempts of a job whose source sends invalid answers.
 const BROKEN_ATTEMPTS: u32 = 3;
+/// The maximum number of gaps that the reason of a failed job names.
+const TOLD: usize = 3;
 /// A stored statement of a source is used for this number of seconds before it is read again.
 const STATEMENT_HOLDS: i64 = 7 * 86_400;
 /// The timeout for reading a source's statement.
@@ -107,7 +109,8 @@ pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
         Err(_) => return,
     };
     let attempts = begun.job.attempts;
-    let last = attempts >= context.settings.pace.attempts;
+    // A retry is not put off, because another retry follows it.
+    let last = begun.job.is_retry() || attempts >= context.settings.pace.attempts;
     let said = Arc::new(Said::default());
     let mut fetched = Fetched::default();
     let result = carry_out(&context, begun, last, &said, &mut fetched).await;
@@ -236,6 +239,8 @@ async fn carry_out(
         statement: statement.as_ref(),
     };
     let plan = plan(&patient, known);
+    let is_retry = begun.job.is_retry();
+    let plan = if is_retry { plan.only(&begun.targets) } else { plan };
     // The last sync may lack records of types that are only read by reference. These records are found again only if
     // everything is fetched. So in this case ignore the last sync.
     let is_searched = |name: &String| {
@@ -243,7 +248,7 @@ async fn carry_out(
             .iter()
             .any(|search| facts().get(search.type_id).name == name.as_str())
     };
-    let since = since.filter(|last| last.missing.iter().all(is_searched));
+    let since = since.filter(|last| !is_retry && last.missing.iter().all(is_searched));
     let spool = context.spools.open(&begun.job.id).map_err(internal)?;
     let limits = context.settings.limits;
     let whose = Whose {
@@ -258,7 +263,8 @@ async fn carry_out(
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
-    let whose = whose_attachments(context, &begun, &endpoint, &patient).await?;
+    let base = fetched.base.take().unwrap_or_else(|| SourceBase::new(&endpoint.fhir_base));
+    let whose = whose_attachments(context, &begun, &endpoint, (&patient, &base)).await?;
     let all = tokio::time::timeout(limits.time, attach(&source, spool, whose, limits, fetched.bytes)).await;
     let (spool, attached) = all.map_err(late)??;
     fetched.gaps.extend(attached.gaps.iter().cloned());
@@ -269,11 +275,11 @@ async fn carry_out(
     } = attached;
     let tells_news = statement.as_ref().is_some_and(Statement::tells_news);
     let is_known = tells_news && since.is_some_and(|since| !since.had.is_empty());
-    judge(fetched, begun.job.attempts, last, is_known)?;
+    judge(fetched, begun.job.attempts, last, is_known || is_retry)?;
     // Without new records, the commit only normalizes the stored records again.
     let is_new = fetched.records > 0;
     // A Patient is generated only if all records were fetched. Changes alone tell too little about the patient.
-    let is_whole = is_new && !is_known;
+    let is_whole = is_new && !is_known && !is_retry;
     let generated_patient = is_whole && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
     let (spool, patient) = if generated_patient {
         blocking(move || make_patient(spool, patient))
@@ -283,6 +289,7 @@ async fn carry_out(
         (spool, patient)
     };
     let commit = Commit {
+        base,
         lake: context.lake.clone(),
         store: context.store.clone(),
         begun,
@@ -302,7 +309,11 @@ async fn carry_out(
     .await??;
     let total = summary.total();
     if is_new && total.stored + total.unchanged == 0 {
-        return Err(over("the source has no records of the patient"));
+        let refused: Vec<String> = report(&[], Some(&summary)).missing.iter().map(|one| one.line()).collect();
+        return Err(Trouble::Over(match refused.is_empty() {
+            true => "the source has no records of the patient".to_owned(),
+            false => format!("no record of the source can be stored: {}", refused.join("; ")),
+        }));
     }
     let mut report = report(&fetched.gaps, is_new.then_some(&summary));
     report.rules = rules(&summary);
@@ -334,7 +345,7 @@ async fn whose_attachments(
     context: &JobContext,
     begun: &BegunJob,
     endpoint: &Endpoint,
-    patient: &str,
+    (patient, base): (&str, &SourceBase),
 ) -> Result<attach::Whose, Trouble> {
     let consent = &begun.consent;
     let owner = consent.owner.ok_or_else(|| internal("the consent has no owner"))?;
@@ -346,6 +357,7 @@ async fn whose_attachments(
         owner,
         endpoint: endpoint.id.clone(),
         source_patient: patient.to_owned(),
+        base: base.clone(),
         kept: kept.map_err(internal)?,
     })
 }
@@ -394,35 +406,45 @@ async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect)
     Ok(Some(found))
 }
 
-/// Decides whether the fetched records are stored. On the last attempt, all that was fetched is stored. Before the last
-/// attempt, a temporary failure puts the job off. Any other failed request puts it off only before attempt number
-/// [`BROKEN_ATTEMPTS`].
+/// Decides whether the fetched records are stored. They are stored if there are any. What failed beside them is asked for
+/// by a retry.
 ///
-/// Fails if nothing was fetched. But with `is_known`, the lake has records already. Then an empty result is no error if
-/// no request failed, because it may mean that nothing is new.
+/// With `is_known`, the lake has records already. Then an empty result may mean that nothing is new, and the sync
+/// succeeds if the source has answered at all.
+///
+/// Otherwise nothing was fetched. Then a temporary failure puts the job off until its last attempt. Any other failed
+/// request puts it off only before attempt number [`BROKEN_ATTEMPTS`].
 fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<(), Trouble> {
-    let mut broken = None;
-    for gap in &fetched.gaps {
-        let Why::Failed(trouble) = &gap.why else { continue };
-        match trouble {
-            Trouble::Passing { .. } if !last => return Err(trouble.clone()),
-            _ => broken = Some(trouble),
-        }
-    }
-    if let Some(trouble) = broken.filter(|_| !last && attempt < BROKEN_ATTEMPTS) {
-        return Err(Trouble::Passing {
-            why: trouble.to_string(),
-            retry_after: None,
-        });
-    }
-    // If no request failed, a sync that finds nothing new succeeds, even if records are missing for other reasons.
-    if fetched.records > 0 || (is_known && broken.is_none()) {
+    let mut failed = fetched.gaps.iter().filter_map(|gap| match &gap.why {
+        Why::Failed(trouble) | Why::Cut(trouble) => Some(trouble),
+        _ => None,
+    });
+    let passing = failed.clone().find(|trouble| matches!(trouble, Trouble::Passing { .. }));
+    let failed = passing.or_else(|| failed.next());
+    if fetched.records > 0 || (is_known && (failed.is_none() || fetched.answered)) {
         return Ok(());
     }
-    Err(match broken {
-        Some(trouble) => Trouble::Over(trouble.to_string()),
-        None => Trouble::Over("the source has no records of the patient".to_owned()),
-    })
+    match failed {
+        Some(Trouble::Passing { .. }) if !last => Err(failed.cloned().unwrap_or(Trouble::Stopped)),
+        Some(trouble) if !last && attempt < BROKEN_ATTEMPTS => Err(Trouble::Passing {
+            why: trouble.to_string(),
+            retry_after: None,
+        }),
+        Some(trouble) => Err(Trouble::Over(trouble.to_string())),
+        None => Err(Trouble::Over(nothing_came(&fetched.gaps))),
+    }
+}
+
+/// Returns why nothing was fetched, although no request failed.
+fn nothing_came(gaps: &[Gap]) -> String {
+    let missing = report(gaps, None).missing;
+    let mut lines: Vec<String> = missing.iter().take(TOLD).map(|missing| missing.line()).collect();
+    match missing.len() {
+        0 => return "the source has no records of the patient".to_owned(),
+        count if count > TOLD => lines.push(format!("and {} more", count - TOLD)),
+        _ => {}
+    }
+    format!("the source gave no records: {}", lines.join("; "))
 }
 
 /// Describes what was stored, for the audit log. What is missing has its own entries.
@@ -458,16 +480,21 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_puts_a_job_off_until_its_last_attempt() {
+    fn while_nothing_is_stored_what_may_pass_puts_a_job_off_until_its_last_attempt() {
         let passing = Trouble::Passing {
             why: "slow".to_owned(),
             retry_after: Some(7),
         };
-        let some = fetched(3, vec![failed(passing.clone())]);
-        assert_eq!(judge(&some, 5, false, false), Err(passing.clone()));
-        assert_eq!(judge(&some, 6, true, false), Ok(()));
-        let none = fetched(0, vec![failed(passing)]);
+        let none = fetched(0, vec![failed(Trouble::Broken("no page".to_owned())), failed(passing.clone())]);
+        assert_eq!(judge(&none, 5, false, false), Err(passing.clone()));
         assert_eq!(judge(&none, 6, true, false), Err(Trouble::Over("slow".to_owned())));
+        // Beside records, and beside those of earlier syncs, a retry asks for what failed.
+        let some = fetched(3, vec![failed(passing.clone())]);
+        assert_eq!(judge(&some, 1, false, false), Ok(()));
+        assert_eq!(report(&some.gaps, None).again.len(), 1);
+        assert_eq!(judge(&none, 1, false, true), Err(passing));
+        let nothing_new = Fetched { answered: true, ..none };
+        assert_eq!(judge(&nothing_new, 1, false, true), Ok(()));
     }
 
     #[test]
@@ -477,10 +504,10 @@ mod tests {
             part: Some("category=laboratory".to_owned()),
             ..Gap::of("Observation", Why::Refused(403))
         };
-        let some = fetched(3, vec![broken.clone(), part]);
-        assert!(matches!(judge(&some, 2, false, false), Err(Trouble::Passing { .. })));
-        assert_eq!(judge(&some, 3, false, false), Ok(()));
-        let lines: Vec<String> = report(&some.gaps, None).missing.iter().map(|one| one.line()).collect();
+        let none = fetched(0, vec![broken.clone(), part.clone()]);
+        assert!(matches!(judge(&none, 2, false, false), Err(Trouble::Passing { .. })));
+        assert!(matches!(judge(&none, 3, false, false), Err(Trouble::Over(_))));
+        let lines: Vec<String> = report(&none.gaps, None).missing.iter().map(|one| one.line()).collect();
         assert_eq!(
             lines,
             [
@@ -488,13 +515,11 @@ mod tests {
                 "Observation (category=laboratory) forbidden: status 403"
             ]
         );
-        assert!(matches!(
-            judge(&fetched(0, vec![broken]), 3, false, false),
-            Err(Trouble::Over(_))
-        ));
-        assert!(matches!(
-            judge(&fetched(0, Vec::new()), 1, false, false),
-            Err(Trouble::Over(_))
-        ));
+        let told = |gaps| judge(&fetched(0, gaps), 1, false, false).unwrap_err().to_string();
+        assert_eq!(told(Vec::new()), "the source has no records of the patient");
+        let part = "Observation (category=laboratory) forbidden: status 403";
+        let gap = none.gaps[1].clone();
+        assert_eq!(told(vec![gap.clone()]), format!("the source gave no records: {part}"));
+        assert!(told(vec![gap.clone(), gap.clone(), gap.clone(), gap]).ends_with("; and 1 more"));
     }
 }

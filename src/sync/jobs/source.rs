@@ -2,6 +2,7 @@
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, Semaphore};
@@ -16,6 +17,9 @@ use crate::sync::settings::Pace;
 
 /// Access that expires within this number of seconds is renewed.
 const IN_TIME: i64 = 30;
+/// After this number of renewals in a row did not help against a 401, further ones are not tried for `VAIN_FOR`.
+const VAIN: u32 = 2;
+const VAIN_FOR: Duration = Duration::from_secs(60);
 
 /// Why a request to a source failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +37,7 @@ pub(super) enum Trouble {
     /// No request of this job can succeed any more.
     #[error("{0}")]
     Over(String),
-    /// Access to the source has ended, so no further request can succeed.
+    /// Access to the source has ended: it was renewed if possible, and the source still refuses everything by 401.
     #[error("{0}")]
     Shut(String),
     /// The job was stopped.
@@ -96,6 +100,8 @@ pub(super) struct Source {
     registration: Registration,
     configuration: Option<Configuration>,
     access: Mutex<Access>,
+    /// Whether the source has accepted the access for any request of the job.
+    accepted: AtomicBool,
     gate: Arc<Gate>,
     pace: Pace,
     /// What the source says about its failures.
@@ -120,6 +126,10 @@ struct Access {
     credential: Credential,
     /// How many times access was renewed.
     generation: u64,
+    /// The number of renewals since the last one that helped against a 401, and the time of the newest.
+    vain: (u32, Instant),
+    /// Why access cannot be renewed any more.
+    dead_end: Option<String>,
 }
 
 impl Source {
@@ -161,7 +171,10 @@ impl Source {
             access: Mutex::new(Access {
                 credential,
                 generation: 0,
+                vain: (0, Instant::now()),
+                dead_end: None,
             }),
+            accepted: AtomicBool::new(false),
             authorization,
             gate,
             pace,
@@ -199,7 +212,8 @@ impl Source {
         &self.realm
     }
 
-    /// Gets an answer. Temporary failures are retried, and access is renewed if necessary.
+    /// Gets an answer. Temporary failures are retried, and access is renewed if necessary. An answer with 401 refuses
+    /// this request only, because sources use 401 also for types that the scope lacks.
     pub(super) async fn get(&self, url: &str) -> Result<Answer, Trouble> {
         Ok(self.ask(url, None).await?.answer)
     }
@@ -218,22 +232,21 @@ impl Source {
                 let _request = self.turn().await?;
                 once(&self.client, url, &token, &self.realm, target).await
             };
-            if let Ok(Reply { answer: refusal, .. }) = reply.as_ref()
-                && refusal.status != 200
-                // The first 401 only causes a renewal of access, so its body is not stored.
-                && (refusal.status != 401 || renewed)
-            {
-                self.hear(&refusal.body).await;
-            }
-            let (why, retry_after) = match reply {
-                Ok(Reply { answer, .. }) if answer.status == 401 => {
-                    if renewed {
-                        return Err(Trouble::Shut("the source takes its access for none".to_owned()));
-                    }
-                    renewed = true;
-                    self.renew(generation).await?;
+            if let Ok(Reply { answer, .. }) = reply.as_ref() {
+                if answer.status == 401 && !std::mem::replace(&mut renewed, true) && self.renew_refused(generation).await? {
                     continue;
                 }
+                if renewed {
+                    self.note_renewal(answer.status != 401).await;
+                }
+                if matches!(answer.status, 200..300 | 403) {
+                    self.accepted.store(true, Ordering::Relaxed);
+                }
+                if !matches!(answer.status, 200..300) {
+                    self.hear(&answer.body).await;
+                }
+            }
+            let (why, retry_after) = match reply {
                 Ok(reply) if !is_passing(reply.answer.status) => return Ok(reply),
                 Ok(Reply { answer, .. }) => (
                     format!("the source answered with status {}", answer.status),
@@ -312,15 +325,52 @@ impl Source {
         }
     }
 
-    /// Renews access. If another request of the job has renewed it since `generation`, does nothing.
-    async fn renew(&self, generation: u64) -> Result<(), Trouble> {
+    /// Returns why access has ended, if it has: the source has accepted it for no request of the job. The caller has
+    /// seen that it refuses the Patient by 401.
+    pub(super) async fn end_of_access(&self) -> Option<Trouble> {
+        if self.has_answered() {
+            return None;
+        }
+        let dead_end = self.access.lock().await.dead_end.clone();
+        Some(Trouble::Shut(
+            dead_end.unwrap_or_else(|| "the source takes its access for none".to_owned()),
+        ))
+    }
+
+    /// Whether the source has accepted the access for any request of the job.
+    pub(super) fn has_answered(&self) -> bool {
+        self.accepted.load(Ordering::Relaxed)
+    }
+
+    /// Records whether a renewal helped against a 401.
+    async fn note_renewal(&self, helped: bool) {
+        let mut access = self.access.lock().await;
+        access.vain = if helped { (0, Instant::now()) } else { (access.vain.0 + 1, Instant::now()) };
+    }
+
+    /// Renews access that the source has refused by 401, unless renewals have not helped lately.
+    async fn renew_refused(&self, generation: u64) -> Result<bool, Trouble> {
+        let (vain, at) = self.access.lock().await.vain;
+        if vain >= VAIN && at.elapsed() < VAIN_FOR {
+            return Ok(false);
+        }
+        self.renew(generation).await
+    }
+
+    /// Renews access. Returns whether there is other access now than that of `generation`. If another request of the
+    /// job has renewed it since, does nothing.
+    async fn renew(&self, generation: u64) -> Result<bool, Trouble> {
         let mut access = self.access.lock().await;
         if access.generation != generation {
-            return Ok(());
+            return Ok(true);
+        }
+        if access.dead_end.is_some() {
+            return Ok(false);
         }
         let Some(renewal) = self.renewal(&access.credential) else {
             let why = "access has ended, and the source gave nothing to renew it with";
-            return Err(Trouble::Shut(why.to_owned()));
+            access.dead_end = Some(why.to_owned());
+            return Ok(false);
         };
         let mut tries = 0;
         let grant = loop {
@@ -336,7 +386,10 @@ impl Source {
                     let wait = retry_after.map_or(self.pace.first, Duration::from_secs);
                     tokio::time::sleep(wait.min(self.pace.max_wait)).await;
                 }
-                Err(error) => return Err(Trouble::Shut(format!("access could not be renewed: {error}"))),
+                Err(error) => {
+                    access.dead_end = Some(format!("access could not be renewed: {error}"));
+                    return Ok(false);
+                }
             }
         };
         let now = self.store.clock().now();
@@ -361,7 +414,7 @@ impl Source {
         }
         access.credential = renewed;
         access.generation += 1;
-        Ok(())
+        Ok(true)
     }
 
     async fn ask_again(&self, renewal: Renewal<'_>) -> Result<Grant, Error> {

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::gap::Gap;
 use super::search::Refusals;
-use super::source::{Source, Trouble};
+use super::source::Source;
 use super::spool::Spool;
 use crate::consent::LastSync;
 use crate::fhir::TypeId;
+use crate::ingest::SourceBase;
 use crate::sync::client::Statement;
 use crate::sync::settings::SyncLimits;
 
@@ -32,6 +33,8 @@ pub(super) struct Work<'w> {
     pub(super) whose: Whose<'w>,
     pub(super) limits: SyncLimits,
     pub(super) held: Held,
+    /// The source's FHIR base, with the forms that its answers have shown so far.
+    pub(super) base: RwLock<SourceBase>,
     pub(super) unasked: AtomicU64,
     pub(super) granted: HashSet<TypeId>,
     pub(super) readable: HashSet<TypeId>,
@@ -54,13 +57,6 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn had(records: u64) -> Found {
-        Found {
-            records,
-            gaps: Vec::new(),
-        }
-    }
-
     pub(super) fn gap(gap: Gap) -> Found {
         Found {
             records: 0,
@@ -81,10 +77,6 @@ impl Held {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
-}
-
-pub(super) fn malformed() -> Trouble {
-    Trouble::Broken("the source gave something else than records".to_owned())
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -144,7 +144,7 @@ fn again(connection: &Connection, now: i64, authorization: &Authorization, resyn
     if resync == Resync::Never || authorization.data_erased_at.is_some() {
         return Ok(());
     }
-    let open = "WHERE authorization = ?1 AND state IN ('CREATED', 'WAITING', 'ACTIVE') LIMIT 1";
+    let open = "WHERE authorization = ?1 AND retry = 0 AND state IN ('CREATED', 'WAITING', 'ACTIVE') LIMIT 1";
     if Job::select(connection, open, [&authorization.id])?.is_empty() {
         Job::create(connection, now, &authorization.id, "refresh")?;
     }

@@ -20,6 +20,7 @@ use crate::http::fhir::negotiate::{Preferred, json_admitted, pretty_value};
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
+use crate::http::shape::notes;
 use crate::patient::PatientError;
 use crate::patient::everything::{Asked, Subject};
 use crate::search::raw::{RawParameter, last};
@@ -106,10 +107,11 @@ async fn answer(
     if &*access.scope.application != LOCAL_APPLICATION {
         service.throttle.charge_record(&access.subject)?;
     }
+    let notes = notes(&service, &access)?;
     let turn = service.record_turn(&access.subject).await?;
     let served = service.clone();
     let reading = |stop| {
-        let (service, engine) = (served.clone(), served.engine.until(stop));
+        let (service, engine) = (served.clone(), served.engine.until(stop).noting(notes));
         async move {
             let subject = Subject {
                 scope: &named.scope,

@@ -14,7 +14,7 @@ use super::super::source::Source;
 use super::attachment::{Wanted, hexadecimal};
 use crate::columns::json::{Tape, Value};
 use crate::fhir::{TypeId, facts};
-use crate::ingest::source_target;
+use crate::ingest::{SourceBase, source_target};
 use crate::lake::scratch::TextFile;
 use crate::sync::client::Realm;
 
@@ -24,21 +24,21 @@ const LONGEST: usize = 4_096;
 /// The FHIR base and the realm of a source, with which addresses in its records are resolved.
 #[derive(Clone)]
 pub(super) struct SourceAddress {
-    /// The FHIR base without a trailing slash. `root` is the same address with the slash.
-    base: String,
+    base: SourceBase,
+    /// The FHIR base with a trailing slash.
     root: Url,
     realm: Realm,
 }
 
 impl SourceAddress {
-    pub(super) fn of(source: &Source) -> Result<SourceAddress, url::ParseError> {
-        SourceAddress::at(source.base(), source.realm().clone())
+    pub(super) fn of(base: &SourceBase, source: &Source) -> Result<SourceAddress, url::ParseError> {
+        SourceAddress::at(base.clone(), source.realm().clone())
     }
 
-    fn at(base: &str, realm: Realm) -> Result<SourceAddress, url::ParseError> {
+    fn at(base: SourceBase, realm: Realm) -> Result<SourceAddress, url::ParseError> {
         Ok(SourceAddress {
-            root: Url::parse(&format!("{base}/"))?,
-            base: base.to_owned(),
+            root: Url::parse(base.as_str())?,
+            base,
             realm,
         })
     }
@@ -52,7 +52,7 @@ impl SourceAddress {
         }
         let mut url = self.root.join(text).ok()?;
         url.set_fragment(None);
-        match self.realm.own(&url) {
+        match self.realm.own(&url).or_else(|| self.base.own(&url)) {
             Some(own) => Some((own, true)),
             None => Some((url, false)),
         }
@@ -72,7 +72,7 @@ impl SourceAddress {
     }
 
     fn binary(&self, id: &str) -> Option<Url> {
-        Url::parse(&format!("{}/Binary/{}", self.base, encoded(id))).ok()
+        Url::parse(&format!("{}Binary/{}", self.root, encoded(id))).ok()
     }
 }
 

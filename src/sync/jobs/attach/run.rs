@@ -7,7 +7,7 @@ use url::Url;
 use super::attachment::{Fate, Wanted, hexadecimal};
 use super::{binary, fetch, find, rewrite};
 use crate::consent::AttachmentCounts;
-use crate::ingest::SyncedAttachment;
+use crate::ingest::{SourceBase, SyncedAttachment};
 use crate::lake::{KeptAttachment, Lake};
 use crate::sync::jobs::gap::{Gap, Why};
 use crate::sync::jobs::source::{Source, Trouble, blocking, internal};
@@ -23,6 +23,8 @@ pub(in crate::sync::jobs) struct Whose {
     pub(in crate::sync::jobs) owner: i64,
     pub(in crate::sync::jobs) endpoint: String,
     pub(in crate::sync::jobs) source_patient: String,
+    /// The source's FHIR base, in all forms that its answers have shown.
+    pub(in crate::sync::jobs) base: SourceBase,
     /// The attachments that earlier syncs of the authorization stored.
     pub(in crate::sync::jobs) kept: Vec<KeptAttachment>,
 }
@@ -52,7 +54,7 @@ pub(in crate::sync::jobs) async fn attach(
     limits: SyncLimits,
     taken: u64,
 ) -> Result<(Spool, Attached), Trouble> {
-    let place = find::SourceAddress::of(source).map_err(internal)?;
+    let place = find::SourceAddress::of(&whose.base, source).map_err(internal)?;
     let (files, looked) = (spool.files(), place.clone());
     let found = blocking(move || find::find(&files, &looked)).await?.map_err(internal)?;
     if found.is_empty() {
@@ -90,7 +92,7 @@ pub(in crate::sync::jobs) async fn attach(
     let done = fetch::fetch_all(source, (&spool, whose.lake.folder().keys()), open, limits, taken).await?;
     let mut gaps = Gaps::default();
     if too_many > 0 {
-        gaps.note(Why::TooMany, too_many);
+        gaps.note(Why::TooMany, too_many, None);
     }
     let mut lines = Vec::new();
     for one in done {
@@ -124,7 +126,7 @@ pub(in crate::sync::jobs) async fn attach(
                     _ => attached.tally.missing += 1,
                 }
                 fates.insert(one.url, Fate::Away);
-                gaps.note(why, 1);
+                gaps.note(why, 1, Some(one.wanted.record));
             }
         }
     }
@@ -151,11 +153,16 @@ pub(in crate::sync::jobs) async fn attach(
 struct Gaps(Vec<Gap>);
 
 impl Gaps {
-    fn note(&mut self, why: Why, count: u64) {
+    /// Counts attachments. `record` is the record that refers to the attachment: a retry reads it again.
+    fn note(&mut self, why: Why, count: u64, record: Option<String>) {
         match self.0.iter_mut().find(|gap| gap.why == why) {
-            Some(gap) => gap.records = Some(gap.records.unwrap_or_default() + count),
+            Some(gap) => {
+                gap.records = Some(gap.records.unwrap_or_default() + count);
+                gap.reads.extend(record);
+            }
             None => self.0.push(Gap {
                 records: Some(count),
+                reads: record.into_iter().collect(),
                 ..Gap::of("Binary", why)
             }),
         }

@@ -29,7 +29,7 @@ impl Along {
 }
 
 impl<'w> Work<'w> {
-    /// Searches, with Provenance as long as the source supports it. Returns the records only if all pages arrived.
+    /// Searches, with Provenance as long as the source supports it.
     pub(in crate::sync::jobs) async fn ask(
         &'w self,
         name: &'static str,
@@ -41,7 +41,7 @@ impl<'w> Work<'w> {
             return self.ask_plainly(name, address, draft).await;
         }
         let (with, size) = (format!("{address}{ALONG}"), self.source.pages().first());
-        let refusal = match self.ask_at(&with, size, draft).await? {
+        let refusal = match self.ask_at(name, &with, size, draft).await? {
             Reply::Refused(refusal) => refusal,
             reply => return Ok(reply),
         };
@@ -58,7 +58,7 @@ impl<'w> Work<'w> {
         // reason for the refusal, so Provenance is tried again.
         let size_now = self.source.pages().first();
         if size_now != size
-            && let Reply::Had(whole) = self.ask_at(&with, size_now, &format!("{draft}-along")).await?
+            && let Reply::Had(whole) = self.ask_at(name, &with, size_now, &format!("{draft}-along")).await?
         {
             return Ok(Reply::Had(whole));
         }

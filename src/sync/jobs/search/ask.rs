@@ -1,13 +1,14 @@
 //! Runs one search: all its pages, of a size that the source accepts.
 
 use std::collections::HashSet;
+use std::sync::PoisonError;
 
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::super::work::{Work, malformed};
+use super::super::work::Work;
 use super::narrow::{named, names_count, names_filter, text_of};
-use super::page::{NoPage, Page, page};
+use super::page::{Page, page, says_nothing_is_found};
 use super::refusals::Likeness;
 use crate::sync::jobs::catch::Catch;
 use crate::sync::jobs::source::Trouble;
@@ -21,6 +22,7 @@ const VAIN_SIZES: u32 = 2;
 
 /// The result of one search.
 pub(in crate::sync::jobs) enum Reply<'w> {
+    /// Its records. The catch knows which further pages did not come.
     Had(Catch<'w>),
     Refused(Refusal),
     Failed(Trouble),
@@ -61,11 +63,12 @@ impl<'w> Work<'w> {
     /// Searches with this page size. With 0 the source chooses it.
     pub(in crate::sync::jobs) async fn ask_at(
         &'w self,
+        name: &'static str,
         address: &str,
         size: u32,
         draft: &str,
     ) -> Result<Reply<'w>, Trouble> {
-        let opened = self.first(address, size).await;
+        let opened = self.first(name, address, size).await;
         self.walked(opened, draft).await
     }
 
@@ -74,7 +77,7 @@ impl<'w> Work<'w> {
     async fn open(&self, name: &'static str, address: &str) -> Result<Opened, Trouble> {
         let pages = self.source.pages();
         let mut size = pages.first();
-        let mut refusal = match self.first(address, size).await? {
+        let mut refusal = match self.first(name, address, size).await? {
             Ok(opened) => {
                 self.source.took(size);
                 return Ok(Ok(opened));
@@ -100,7 +103,7 @@ impl<'w> Work<'w> {
                 break;
             };
             size = next;
-            refusal = match self.first(address, size).await? {
+            refusal = match self.first(name, address, size).await? {
                 Ok(opened) => {
                     // If `is_doubtful`, other sizes were not tried. So do not remember that the source chooses the
                     // size.
@@ -123,43 +126,39 @@ impl<'w> Work<'w> {
         matches!(status, 400 | 422) && is_size && self.refusals.may_go_on(name, &refusal.likeness())
     }
 
-    async fn first(&self, address: &str, size: u32) -> Result<Opened, Trouble> {
+    async fn first(&self, name: &str, address: &str, size: u32) -> Result<Opened, Trouble> {
         let sized = match size {
             0 => address.to_owned(),
             size => format!("{address}&_count={size}"),
         };
-        let found = self.page(&sized).await?;
+        let found = self.page(Some(name), &sized).await?;
         Ok(found.map(|(page, at)| (page, at, sized)))
     }
 
-    /// Fetches the further pages of a search, after its first page was requested.
+    /// Fetches the further pages of a search, after its first page was requested. If a further page does not come, the
+    /// records of the pages before it are kept.
     async fn walked(&'w self, opened: Result<Opened, Trouble>, draft: &str) -> Result<Reply<'w>, Trouble> {
-        let came = match opened {
-            Ok(Ok((first, at, url))) => {
-                self.refusals.answered();
-                let mut catch = self.begin(draft)?;
-                let walked = self.walk(first, at, url, &mut catch).await;
-                walked.map(|()| catch)
-            }
+        let (first, at, url) = match opened {
+            Ok(Ok(opened)) => opened,
             Ok(Err(refusal)) => return Ok(Reply::Refused(refusal)),
-            Err(trouble) => Err(trouble),
+            Err(trouble) if trouble.ends_all() => return Err(trouble),
+            Err(trouble) => return Ok(Reply::Failed(trouble)),
         };
-        match came {
-            Ok(catch) => Ok(Reply::Had(catch)),
-            Err(trouble) if trouble.ends_all() => Err(trouble),
-            Err(trouble) => Ok(Reply::Failed(trouble)),
+        self.refusals.answered();
+        let mut catch = self.begin(draft)?;
+        match self.walk(first, (at, url), &mut catch).await {
+            Ok(()) => {}
+            Err(trouble) if trouble.ends_all() => return Err(trouble),
+            Err(trouble) => catch.cut(trouble),
         }
+        Ok(Reply::Had(catch))
     }
 
-    async fn walk(&self, first: Page, at: Url, url: String, catch: &mut Catch<'_>) -> Result<(), Trouble> {
+    async fn walk(&self, first: Page, (mut at, url): (Url, String), catch: &mut Catch<'_>) -> Result<(), Trouble> {
         let digest = |url: &str| <[u8; 32]>::from(Sha256::digest(url));
         let mut seen = HashSet::from([digest(&url)]);
-        let (mut found, mut at) = (first, at);
-        loop {
-            for record in &found.records {
-                self.take(record, catch)?;
-            }
-            let Some(next) = found.next else { return Ok(()) };
+        let mut found = first;
+        while let Some(next) = self.take_page(found, catch)? {
             let url = self.next(&at, &next)?;
             if !seen.insert(digest(&url)) {
                 return Err(Trouble::Broken("the source's pages lead in a circle".to_owned()));
@@ -167,38 +166,58 @@ impl<'w> Work<'w> {
             if seen.len() > PAGES {
                 return Err(Trouble::Broken("the source's pages do not end".to_owned()));
             }
-            // A refusal after the first page is a failure, because then records are missing.
-            (found, at) = self.page(&url).await?.map_err(|refusal| {
+            (found, at) = self.page(None, &url).await?.map_err(|refusal| {
                 Trouble::Broken(format!("a further page was answered with status {}", refusal.status))
             })?;
         }
+        Ok(())
     }
 
-    /// Gets one page, and its address after redirects. An unreadable page is requested once more.
-    async fn page(&self, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
+    /// Gets one page, and its address after redirects. An unreadable page is requested once more. `first` is the type of
+    /// the search if this is its first page.
+    async fn page(&self, first: Option<&str>, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
         let mut again = true;
         loop {
             let answer = self.source.get(url).await?;
-            if answer.status != 200 {
-                let said = &answer.body[..answer.body.len().min(SAID)];
-                return Ok(Err(Refusal {
-                    status: answer.status,
-                    said: text_of(said),
-                }));
-            }
-            match page(&answer.body) {
+            let found = match answer.status {
+                200 | 203 | 206 => page(&answer.body),
+                204 => Ok(Page::default()),
+                status if first.is_some_and(|name| self.is_empty(name, status, &answer.body)) => Ok(Page::default()),
+                status => {
+                    let said = &answer.body[..answer.body.len().min(SAID)];
+                    return Ok(Err(Refusal {
+                        status,
+                        said: text_of(said),
+                    }));
+                }
+            };
+            match found {
                 Ok(page) => {
-                    if let Some(said) = &page.said {
+                    for said in &page.said {
                         self.source.hear(said.as_bytes()).await;
                     }
                     return Ok(Ok((page, answer.url)));
                 }
-                Err(NoPage) if std::mem::take(&mut again) => {}
-                Err(NoPage) => {
+                Err(_) if std::mem::take(&mut again) => {}
+                Err(no_page) => {
                     self.source.hear(&answer.body).await;
-                    return Err(malformed());
+                    return Err(Trouble::Broken(no_page.to_string()));
                 }
             }
+        }
+    }
+
+    /// Whether a source says with this status that a search finds nothing. With 404 it may also mean that it does not
+    /// serve the type. So a 404 only counts if the source's statement lists the type.
+    fn is_empty(&self, name: &str, status: u16, body: &[u8]) -> bool {
+        let is_listed = || {
+            let statement = self.whose.statement;
+            statement.is_some_and(|statement| statement.types.get(name).is_some_and(|served| served.search))
+        };
+        match status {
+            400 => says_nothing_is_found(body),
+            404 => (body.trim_ascii().is_empty() || says_nothing_is_found(body)) && is_listed(),
+            _ => false,
         }
     }
 
@@ -211,6 +230,10 @@ impl<'w> Work<'w> {
         };
         let url = at.join(next).map_err(|_| elsewhere("no address"))?;
         if let Some(own) = self.source.realm().own(&url) {
+            return Ok(own.into());
+        }
+        let base = self.base.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = base.own(&url) {
             return Ok(own.into());
         }
         let origin = url.origin().ascii_serialization();

@@ -5,6 +5,7 @@
 mod along;
 mod ask;
 mod filters;
+mod loss;
 mod narrow;
 mod page;
 mod pages;
@@ -13,7 +14,8 @@ mod refusals;
 
 pub(super) use along::Along;
 pub(super) use ask::Reply;
-pub(super) use page::{Record, record, references};
+pub(super) use loss::{Loss, Losses};
+pub(super) use page::{NoPage, Page, Record, record, references};
 pub(super) use pages::PageSizes;
 pub(super) use parts::Whole;
 pub(super) use refusals::Refusals;

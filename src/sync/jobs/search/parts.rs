@@ -47,8 +47,8 @@ impl<'w> Work<'w> {
         let pages = self.source.pages();
         if refusal.status != 403 && !pages.is_proven(pages.first()) && self.refusals.may_go_on(name, &likeness) {
             let draft = format!("{name}-unsized");
-            if let Reply::Had(catch) = self.ask_at(address, 0, &draft).await? {
-                return Ok(Found::had(self.keep(catch)?));
+            if let Reply::Had(catch) = self.ask_at(name, address, 0, &draft).await? {
+                return self.found(name, None, catch);
             }
         }
         if tried {
@@ -87,7 +87,9 @@ impl<'w> Work<'w> {
             let draft = format!("{name}-{asked}");
             match self.ask(name, &format!("{address}&{part}"), &draft, along).await? {
                 Reply::Had(catch) => {
-                    records += self.keep(catch)?;
+                    let found = self.found(name, Some(part), catch)?;
+                    records += found.records;
+                    gaps.extend(found.gaps);
                     answered.push(part.rsplit_once('=').map_or(part.as_str(), |(_, value)| value));
                 }
                 Reply::Failed(trouble) => gaps.push(of_part(Why::Failed(trouble))),
