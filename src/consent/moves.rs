@@ -14,7 +14,7 @@ use super::flow::forget_closed_sessions;
 use super::log::audit::{About, Actor, note};
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
-use super::syncs::retries::{RETRY, give_way};
+use super::syncs::retries::give_way;
 use crate::lake::Mode;
 
 /// How long a patient may be idle in the flow, and how long a code or public token is valid, in seconds.
@@ -267,12 +267,10 @@ impl Authorization {
 }
 
 impl Job {
-    /// Makes a job in state CREATED and returns its id. `cause` is `exchange`, `refresh`, `schedule` or `retry`. A sync
-    /// stops the retries of its authorization.
+    /// Makes a sync job in state CREATED and returns its id. `cause` is `exchange`, `refresh` or `schedule`. Stops the
+    /// retries of the authorization, because the sync asks for the same.
     pub(super) fn create(connection: &Connection, now: i64, authorization: &str, cause: &str) -> Result<String, Error> {
-        if cause != RETRY {
-            give_way(connection, now, authorization)?;
-        }
+        give_way(connection, now, authorization)?;
         let id = Uuid::new_v4().to_string();
         let sql = "INSERT INTO sync_job (id, authorization, cause, state, created_at, updated_at)
                    VALUES (?1, ?2, ?3, 'CREATED', ?4, ?4)";

@@ -170,7 +170,7 @@ const AUTHORIZATION: &str = "SELECT id, consent, ordinal, type, state, usage, en
                              scope_granted, refreshable, refreshed_at, max_auth_until, data_until, data_erased_at
                              FROM patient_authorization";
 const JOB: &str =
-    "SELECT id, authorization, cause, state, created_at, started_at, finished_at, attempts, not_before, failure, retry
+    "SELECT id, authorization, CASE WHEN retry > 0 THEN 'retry' ELSE cause END, state, created_at, started_at, finished_at, attempts, not_before, failure, retry
                    FROM sync_job";
 
 impl Consent {

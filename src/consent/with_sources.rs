@@ -226,7 +226,8 @@ impl Source {
     fn of(connection: &Connection, authorization: Authorization) -> Result<Source, Error> {
         let newest = "WHERE authorization = ?1 AND retry = 0 ORDER BY rowid DESC LIMIT 1";
         let job = Job::select(connection, newest, [&authorization.id])?.pop();
-        let sql = "SELECT MAX(finished_at) FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED' AND retry = 0";
+        let sql =
+            "SELECT MAX(finished_at) FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED' AND retry = 0";
         let mut completed = connection.prepare_cached(sql)?;
         Ok(Source {
             endpoint: ChosenEndpoint::get(connection, &authorization.endpoint)?.ok_or(Error::Lost("endpoint"))?,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tabularium::ingest::{self, Options, Synced, SyncedAttachment, addresses};
+use tabularium::ingest::{self, Options, SourceBase, Synced, SyncedAttachment, addresses};
 use tabularium::lake::check::{Depth, Problem, adopt, check, check_with};
 use tabularium::lake::compact::{self, CompactOptions, Effort};
 use tabularium::lake::seal::KeyStore;
@@ -23,7 +23,7 @@ fn synced(lake: &Lake, consent: u32) -> Synced {
         owner: lake.owner_of_consent(&format!("c{consent}")),
         authorization: format!("a{consent}"),
         endpoint: "e".to_owned(),
-        fhir_base: "https://payer.example/fhir".to_owned(),
+        base: SourceBase::new("https://payer.example/fhir"),
         identifier_system: "urn:payer".to_owned(),
         source_patient: format!("p{consent}"),
         tags: "https://records.example/tags".to_owned(),

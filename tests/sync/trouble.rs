@@ -123,20 +123,41 @@ fn a_source_without_records_of_the_person_is_an_error() {
 }
 
 #[test]
-fn a_type_that_cannot_be_read_is_left_out_and_told() {
-    for malformed in ["loop", "foreign", "entry"] {
+fn what_comes_before_a_page_that_cannot_be_read_is_kept_and_the_rest_is_told() {
+    for (malformed, told, kept) in [
+        (
+            "loop",
+            "ExplanationOfBenefit incomplete: the source's pages lead in a circle",
+            3,
+        ),
+        (
+            "foreign",
+            "ExplanationOfBenefit incomplete: the source's next page is outside",
+            3,
+        ),
+        ("entry", "ExplanationOfBenefit not taken: ", 1),
+    ] {
         let world = World::new(1, Mode::Live);
         let connected = world.connect("lakeshore", 0);
+        let records = world.record_of("lakeshore", &connected);
+        let claims = records
+            .iter()
+            .filter(|one| one["resourceType"] == "ExplanationOfBenefit");
+        let at_source = claims.count() as u64;
         world.payer.turn(
             "lakeshore",
             &json!({"malformed_every": 1, "malformed": malformed, "page": 3}),
         );
         world.work();
         assert_eq!(world.end_of(&connected), JobState::Completed, "{malformed}");
-        assert_eq!(world.total("ExplanationOfBenefit", &connected.token), 0, "{malformed}");
+        let total = world.total("ExplanationOfBenefit", &connected.token);
+        assert!(
+            total >= kept && total < at_source,
+            "{malformed}: {total} of {at_source}"
+        );
         assert_eq!(world.total("Patient", &connected.token), 1);
-        let told = world.audit(&connected).join("\n");
-        assert!(told.contains("ExplanationOfBenefit left out"), "{told}");
+        let audit = world.audit(&connected).join("\n");
+        assert!(audit.contains(told), "{malformed}: {audit}");
     }
 }
 

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use sha2::Digest;
 use tabularium::consent::{
-    Actor, AuthorizationType, Credential, EndpointStatus, Grant, JobState, LOCAL_APPLICATION, NewAuthorization,
+    Actor, AuthorizationType, Credential, EndpointStatus, Grant, Job, JobState, LOCAL_APPLICATION, NewAuthorization,
     NewCode, NewConsent, NewEndpoint, Organization as Listed, Origin, Store, Usage,
 };
 use tabularium::http::Limits;
@@ -391,9 +391,16 @@ impl World {
         statement.query_row([], |row| row.get(0)).unwrap()
     }
 
-    /// The state of an authorization's newest job.
+    /// The state of an authorization's newest sync. Retries do not count.
     pub(super) fn job(&self, connected: &Connected) -> JobState {
-        self.store().jobs().of_authorization(&connected.authorization).unwrap()[0].state
+        let jobs = self.store().jobs().of_authorization(&connected.authorization).unwrap();
+        jobs.iter().find(|job| !job.is_retry()).unwrap().state
+    }
+
+    /// The retries of an authorization, newest first.
+    pub(super) fn retries(&self, connected: &Connected) -> Vec<Job> {
+        let jobs = self.store().jobs().of_authorization(&connected.authorization).unwrap();
+        jobs.into_iter().filter(Job::is_retry).collect()
     }
 
     /// Waits until a condition holds.

@@ -28,7 +28,7 @@ pub(super) const RULE_COUNTS: &str = "
 
 /// Jobs that ask again for what failed in another job.
 pub(super) const RETRIES: &str = "
-    -- 1 for the first retry after a sync, and so on; 0 for a sync.
+    -- 1 for the first retry after a sync, and so on; 0 for a sync. A retry has the cause of its sync.
     ALTER TABLE sync_job ADD COLUMN retry INTEGER NOT NULL DEFAULT 0;
     -- Whether a retry asks for it again.
     ALTER TABLE sync_missing ADD COLUMN again INTEGER NOT NULL DEFAULT 0;

@@ -108,7 +108,8 @@ fn listed(connection: &Connection, job: Job) -> Result<ListedJob, Error> {
                JOIN endpoint ON endpoint.id = auth.endpoint WHERE auth.id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let (consent, endpoint) = statement.query_row([&job.authorization], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let sql = "SELECT type, part, reason, status, records, detail, again FROM sync_missing WHERE job = ?1 ORDER BY ordinal";
+    let sql =
+        "SELECT type, part, reason, status, records, detail, again FROM sync_missing WHERE job = ?1 ORDER BY ordinal";
     let missing = select(connection, sql, &job.id)?;
     let mut statement =
         connection.prepare_cached("SELECT type, records FROM sync_count WHERE job = ?1 ORDER BY type")?;

@@ -397,7 +397,13 @@ fn ask_again(connection: &Connection, now: i64, job: &Job, again: &[RetryTarget]
     };
     let types: BTreeSet<&str> = again.iter().map(|target| target.resource_type.as_str()).collect();
     let types: Vec<&str> = types.into_iter().collect();
-    note_sync(connection, now, job, "sync.retried", &format!("in {wait} s: {}", types.join(", ")))
+    note_sync(
+        connection,
+        now,
+        job,
+        "sync.retried",
+        &format!("in {wait} s: {}", types.join(", ")),
+    )
 }
 
 fn purpose(job: &str) -> String {

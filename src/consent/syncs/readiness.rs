@@ -157,6 +157,8 @@ impl Source {
     /// has not run for long.
     fn is_waited_for(&self, now: i64) -> bool {
         let is_in_first = |job: &Job| job.attempts + u32::from(job.state != JobState::Active) <= 1;
-        self.is_first(now) && self.job.as_ref().is_some_and(is_in_first) && self.waited_until().is_some_and(|until| now < until)
+        self.is_first(now)
+            && self.job.as_ref().is_some_and(is_in_first)
+            && self.waited_until().is_some_and(|until| now < until)
     }
 }

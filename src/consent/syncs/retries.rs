@@ -8,13 +8,12 @@
 use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, params};
+use uuid::Uuid;
 
 use super::super::error::Error;
 use super::super::record::Job;
 use super::super::states::JobEvent;
 
-/// The cause of these jobs.
-pub(in crate::consent) const RETRY: &str = "retry";
 /// The number of seconds before each retry.
 const WAITS: [i64; 4] = [60, 300, 1_800, 7_200];
 /// The maximum number of targets of one retry.
@@ -84,9 +83,10 @@ pub(in crate::consent) fn make_next(
     if connection.query_row(sql, [&job.authorization], |row| row.get(0))? {
         return Ok(None);
     }
-    let id = Job::create(connection, now, &job.authorization, RETRY)?;
-    let sql = "UPDATE sync_job SET retry = ?1, not_before = ?2 WHERE id = ?3";
-    connection.execute(sql, params![job.retry + 1, now + wait, id])?;
+    let id = Uuid::new_v4().to_string();
+    let sql = "INSERT INTO sync_job (id, authorization, cause, retry, state, created_at, updated_at, not_before)
+               SELECT ?1, authorization, cause, retry + 1, 'CREATED', ?2, ?2, ?3 FROM sync_job WHERE id = ?4";
+    connection.execute(sql, params![id, now, now + wait, job.id])?;
     let mut statement =
         connection.prepare_cached("INSERT OR IGNORE INTO sync_retry (job, type, source_id) VALUES (?1, ?2, ?3)")?;
     for target in targets.iter().take(TARGETS) {
@@ -117,7 +117,9 @@ pub(in crate::consent) fn carry_missing(connection: &Connection, job: &Job, all:
                WHERE job = (SELECT id FROM sync_job WHERE authorization = ?2 AND id <> ?1
                             AND state IN ('COMPLETED', 'FAILED') ORDER BY rowid DESC LIMIT 1)
                  AND (?3 OR again = 0)";
-    connection.prepare_cached(sql)?.execute(params![job.id, job.authorization, all])?;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![job.id, job.authorization, all])?;
     // The numbers of entries that are carried again must not grow for ever.
     let sql = "UPDATE sync_missing SET ordinal = ordinal - 1000
                WHERE job = ?1 AND ordinal >= 2000

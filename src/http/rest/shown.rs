@@ -4,9 +4,7 @@ use chrono::{DateTime, SecondsFormat};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::consent::{
-    AuthorizationState, AuthorizationType, ConsentState, ConsentWithSources, Missing, Source, Usage,
-};
+use crate::consent::{AuthorizationState, AuthorizationType, ConsentState, ConsentWithSources, Missing, Source, Usage};
 use crate::fhir::outcome::{Issue, OperationOutcome};
 use crate::http::error::Error;
 use crate::http::service::Service;

@@ -33,7 +33,9 @@ pub(in crate::http) fn notes(service: &Service, access: &Access) -> Result<Arc<[
 }
 
 fn note(incomplete: &Incomplete) -> Note {
-    let code = incomplete.reason.map_or(IssueType::Incomplete, |reason| kind_of(reason).1);
+    let code = incomplete
+        .reason
+        .map_or(IssueType::Incomplete, |reason| kind_of(reason).1);
     let text = format!("{}: {}", incomplete.source, incomplete.detail);
     let issue = Issue::new(Severity::Warning, code, text);
     let resource_type = incomplete.resource_type.as_deref();

@@ -135,9 +135,7 @@ impl Common {
         let fhir_base = match &self.synced {
             // Only the synced source needs its base. References to another source's base were resolved when that source
             // was synced.
-            Some(synced) if synced.authorization == authorization => {
-                synced.base.as_str().to_owned()
-            }
+            Some(synced) if synced.authorization == authorization => synced.base.as_str().to_owned(),
             _ => String::new(),
         };
         Source {

@@ -55,7 +55,10 @@ impl SourceBase {
         }
         // The base ends at a slash. Every slash is tried, because a base and the rest may have any number of them.
         let after_scheme = text.find("//")? + 2;
-        let slashes = text.match_indices('/').map(|(at, _)| at).filter(|at| *at >= after_scheme);
+        let slashes = text
+            .match_indices('/')
+            .map(|(at, _)| at)
+            .filter(|at| *at >= after_scheme);
         for at in slashes {
             let Ok(url) = Url::parse(&text[..at]) else { continue };
             if self.has_form(&url) {
@@ -97,7 +100,10 @@ pub fn is_under(base: &str, path: &str) -> bool {
 }
 
 fn is_http(text: &str) -> bool {
-    let has = |scheme: &str| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    let has = |scheme: &str| {
+        text.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
     has("http://") || has("https://")
 }
 
@@ -111,7 +117,9 @@ fn alike(path: &str) -> Cow<'_, str> {
     let mut rest = path;
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
-        let digits = rest.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let digits = rest
+            .get(at + 1..at + 3)
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match digits {
             Some(byte) if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
                 out.push(char::from(byte));
@@ -164,14 +172,23 @@ mod tests {
         let text = "http://inside:8080/r4/Practitioner/2";
         assert_eq!(base.relative(text), None);
         assert!(!base.learn("http://inside:8080/r4/Patient/1", "Patient/2"));
-        assert!(!base.learn("https://payer.example/fhir/Patient/1", "Patient/1"), "it is known");
+        assert!(
+            !base.learn("https://payer.example/fhir/Patient/1", "Patient/1"),
+            "it is known"
+        );
         assert!(!base.learn("urn:uuid:/Patient/1", "Patient/1"));
         assert!(base.learn("http://inside:8080/r4/Patient/1", "Patient/1"));
         assert!(!base.learn("http://inside:8080/r4/Patient/2", "Patient/2"));
         assert_eq!(base.relative(text), Some("Practitioner/2"));
         let own = |text: &str| base.own(&text.parse().unwrap()).map(String::from);
-        assert_eq!(own("http://inside:8080/r4?page=2").as_deref(), Some("https://payer.example/fhir?page=2"));
-        assert_eq!(own("http://inside:8080/r4/Goal?page=2").as_deref(), Some("https://payer.example/fhir/Goal?page=2"));
+        assert_eq!(
+            own("http://inside:8080/r4?page=2").as_deref(),
+            Some("https://payer.example/fhir?page=2")
+        );
+        assert_eq!(
+            own("http://inside:8080/r4/Goal?page=2").as_deref(),
+            Some("https://payer.example/fhir/Goal?page=2")
+        );
         assert_eq!(own("http://inside:8080/other?page=2"), None);
         for number in 0..100 {
             base.learn(&format!("http://h{number}/Patient/1"), "Patient/1");

@@ -8,7 +8,11 @@ use encoding_rs::{Encoding, UTF_8};
 pub(super) fn utf8(body: Vec<u8>, content_type: Option<&str>) -> Vec<u8> {
     match Encoding::for_bom(&body) {
         Some((encoding, length)) if encoding == UTF_8 => body[length..].to_vec(),
-        Some((encoding, length)) => encoding.decode_without_bom_handling(&body[length..]).0.into_owned().into(),
+        Some((encoding, length)) => encoding
+            .decode_without_bom_handling(&body[length..])
+            .0
+            .into_owned()
+            .into(),
         None => match declared(content_type).filter(|encoding| *encoding != UTF_8) {
             Some(encoding) => encoding.decode_without_bom_handling(&body).0.into_owned().into(),
             None => body,
@@ -21,7 +25,9 @@ pub(super) fn declared(content_type: Option<&str>) -> Option<&'static Encoding> 
     let parameters = content_type?.split(';').skip(1);
     let mut charsets = parameters.filter_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"'))
+        name.trim()
+            .eq_ignore_ascii_case("charset")
+            .then(|| value.trim().trim_matches('"'))
     });
     Encoding::for_label(charsets.next()?.as_bytes())
 }
@@ -34,7 +40,9 @@ mod tests {
     fn a_body_is_utf8_whatever_it_was() {
         let utf16 = |big: bool| -> Vec<u8> {
             let units = "\u{feff}{\"é\":1}".encode_utf16();
-            units.flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+            units
+                .flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() })
+                .collect()
         };
         for (body, content_type) in [
             ("{\"é\":1}".as_bytes().to_vec(), None),
@@ -42,12 +50,18 @@ mod tests {
             (utf16(true), None),
             (utf16(false), Some("application/json; charset=utf-8")),
             (utf16(false)[2..].to_vec(), Some("application/json;charset=UTF-16LE")),
-            (b"{\"\xe9\":1}".to_vec(), Some("application/json; fhirVersion=4.0; Charset=\"ISO-8859-1\"")),
+            (
+                b"{\"\xe9\":1}".to_vec(),
+                Some("application/json; fhirVersion=4.0; Charset=\"ISO-8859-1\""),
+            ),
         ] {
             let found = utf8(body, content_type);
             assert_eq!(std::str::from_utf8(&found), Ok("{\"é\":1}"), "{content_type:?}");
         }
-        assert_eq!(utf8(b"\xff{".to_vec(), Some("application/json; charset=nonsense")), b"\xff{");
+        assert_eq!(
+            utf8(b"\xff{".to_vec(), Some("application/json; charset=nonsense")),
+            b"\xff{"
+        );
         assert_eq!(utf8(Vec::new(), None), b"");
     }
 }

@@ -26,9 +26,9 @@ impl Realm {
     /// Whether an address belongs to the realm. Case and percent-encoding of the path make no difference, because
     /// sources write their own base in several ways.
     pub fn holds(&self, url: &Url) -> bool {
-        self.0.iter().any(|base| {
-            url.origin() == base.origin() && is_under(base.path(), url.path())
-        })
+        self.0
+            .iter()
+            .any(|base| url.origin() == base.origin() && is_under(base.path(), url.path()))
     }
 }
 
@@ -40,9 +40,10 @@ impl Realm {
             return Some(url.clone());
         }
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https");
-        let of_host = self.0.iter().filter(|base| {
-            is_web(url) && is_web(base) && url.scheme() != base.scheme() && base.host() == url.host()
-        });
+        let of_host = self
+            .0
+            .iter()
+            .filter(|base| is_web(url) && is_web(base) && url.scheme() != base.scheme() && base.host() == url.host());
         let mut taken = of_host.filter_map(|base| {
             let mut taken = url.clone();
             taken.set_scheme(base.scheme()).ok()?;

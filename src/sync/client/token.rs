@@ -195,8 +195,9 @@ fn granted(answer: &Answer) -> Result<Grant, Error> {
 /// token.
 fn of_form(body: &[u8]) -> Option<Value> {
     let members = url::form_urlencoded::parse(body);
-    let members: serde_json::Map<String, Value> =
-        members.map(|(name, value)| (name.into_owned(), value.into_owned().into())).collect();
+    let members: serde_json::Map<String, Value> = members
+        .map(|(name, value)| (name.into_owned(), value.into_owned().into()))
+        .collect();
     members.contains_key("access_token").then_some(Value::Object(members))
 }
 
@@ -262,7 +263,10 @@ mod tests {
         let form = "access_token=a%2Bb&token_type=bearer&expires_in=3600&patient=p1&scope=x+y";
         let grant = granted(&answer(201, form)).unwrap();
         assert_eq!((grant.access_token.as_str(), grant.expires_in), ("a+b", Some(3600)));
-        assert_eq!((grant.scope.as_deref(), grant.patient.as_deref()), (Some("x y"), Some("p1")));
+        assert_eq!(
+            (grant.scope.as_deref(), grant.patient.as_deref()),
+            (Some("x y"), Some("p1"))
+        );
         for body in [
             "",
             "[]",

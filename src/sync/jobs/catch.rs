@@ -64,7 +64,11 @@ impl Catch<'_> {
                 }
             }
         }
-        gaps.extend(losses.into_iter().map(|(loss, count)| gap(Why::Lost(loss), Some(count))));
+        gaps.extend(
+            losses
+                .into_iter()
+                .map(|(loss, count)| gap(Why::Lost(loss), Some(count))),
+        );
         gaps
     }
 

@@ -2,8 +2,8 @@
 //! some pages, the records of these pages are kept. Records of types that the patient did not grant are not stored,
 //! even if the source sends them.
 
-use std::sync::{Mutex, PoisonError, RwLock};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use chrono::{DateTime, SecondsFormat};
 use futures::FutureExt;

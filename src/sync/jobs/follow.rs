@@ -147,7 +147,10 @@ impl Lost {
             Why::TooMany => 1,
             _ => 0,
         };
-        let (known, count, reads) = self.0.entry(resource_type).or_insert_with(|| (why.clone(), 0, Vec::new()));
+        let (known, count, reads) = self
+            .0
+            .entry(resource_type)
+            .or_insert_with(|| (why.clone(), 0, Vec::new()));
         *count += 1;
         if matches!(why, Why::Failed(_)) {
             reads.push(format!("{resource_type}/{id}"));

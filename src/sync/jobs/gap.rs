@@ -76,7 +76,9 @@ impl Gap {
             return vec![target(self.resource_type, None)];
         }
         let names = self.reads.iter().filter_map(|name| name.split_once('/'));
-        names.map(|(resource_type, id)| target(resource_type, Some(id))).collect()
+        names
+            .map(|(resource_type, id)| target(resource_type, Some(id)))
+            .collect()
     }
 
     /// Whether the same request may succeed later.
@@ -206,7 +208,10 @@ fn told_loss(loss: &Loss, count: u64) -> (MissingReason, Option<u16>, String) {
             (MissingReason::NotAsked, None, detail.to_owned())
         }
         Loss::Short => {
-            let detail = format!("incomplete: the source counts {} more than it gave", counted("record", "records"));
+            let detail = format!(
+                "incomplete: the source counts {} more than it gave",
+                counted("record", "records")
+            );
             (MissingReason::Failed, None, detail)
         }
     }

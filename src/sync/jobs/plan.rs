@@ -166,7 +166,11 @@ impl Plan {
     /// Reduces the plan to what a retry asks for. A record of a type that cannot be read is searched for with all of its
     /// type.
     pub(super) fn only(mut self, targets: &[RetryTarget]) -> Plan {
-        let readable = |name: &str| facts().lookup(name).is_some_and(|type_id| self.readable.contains(&type_id));
+        let readable = |name: &str| {
+            facts()
+                .lookup(name)
+                .is_some_and(|type_id| self.readable.contains(&type_id))
+        };
         let (reads, searches): (Vec<_>, Vec<_>) = targets
             .iter()
             .partition(|target| target.source_id.is_some() && readable(&target.resource_type));

@@ -263,7 +263,10 @@ async fn carry_out(
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
-    let base = fetched.base.take().unwrap_or_else(|| SourceBase::new(&endpoint.fhir_base));
+    let base = fetched
+        .base
+        .take()
+        .unwrap_or_else(|| SourceBase::new(&endpoint.fhir_base));
     let whose = whose_attachments(context, &begun, &endpoint, (&patient, &base)).await?;
     let all = tokio::time::timeout(limits.time, attach(&source, spool, whose, limits, fetched.bytes)).await;
     let (spool, attached) = all.map_err(late)??;
@@ -309,7 +312,11 @@ async fn carry_out(
     .await??;
     let total = summary.total();
     if is_new && total.stored + total.unchanged == 0 {
-        let refused: Vec<String> = report(&[], Some(&summary)).missing.iter().map(|one| one.line()).collect();
+        let refused: Vec<String> = report(&[], Some(&summary))
+            .missing
+            .iter()
+            .map(|one| one.line())
+            .collect();
         return Err(Trouble::Over(match refused.is_empty() {
             true => "the source has no records of the patient".to_owned(),
             false => format!("no record of the source can be stored: {}", refused.join("; ")),
@@ -419,7 +426,9 @@ fn judge(fetched: &Fetched, attempt: u32, last: bool, is_known: bool) -> Result<
         Why::Failed(trouble) | Why::Cut(trouble) => Some(trouble),
         _ => None,
     });
-    let passing = failed.clone().find(|trouble| matches!(trouble, Trouble::Passing { .. }));
+    let passing = failed
+        .clone()
+        .find(|trouble| matches!(trouble, Trouble::Passing { .. }));
     let failed = passing.or_else(|| failed.next());
     if fetched.records > 0 || (is_known && (failed.is_none() || fetched.answered)) {
         return Ok(());
@@ -485,7 +494,10 @@ mod tests {
             why: "slow".to_owned(),
             retry_after: Some(7),
         };
-        let none = fetched(0, vec![failed(Trouble::Broken("no page".to_owned())), failed(passing.clone())]);
+        let none = fetched(
+            0,
+            vec![failed(Trouble::Broken("no page".to_owned())), failed(passing.clone())],
+        );
         assert_eq!(judge(&none, 5, false, false), Err(passing.clone()));
         assert_eq!(judge(&none, 6, true, false), Err(Trouble::Over("slow".to_owned())));
         // Beside records, and beside those of earlier syncs, a retry asks for what failed.

@@ -233,7 +233,10 @@ impl Source {
                 once(&self.client, url, &token, &self.realm, target).await
             };
             if let Ok(Reply { answer, .. }) = reply.as_ref() {
-                if answer.status == 401 && !std::mem::replace(&mut renewed, true) && self.renew_refused(generation).await? {
+                if answer.status == 401
+                    && !std::mem::replace(&mut renewed, true)
+                    && self.renew_refused(generation).await?
+                {
                     continue;
                 }
                 if renewed {
@@ -345,7 +348,11 @@ impl Source {
     /// Records whether a renewal helped against a 401.
     async fn note_renewal(&self, helped: bool) {
         let mut access = self.access.lock().await;
-        access.vain = if helped { (0, Instant::now()) } else { (access.vain.0 + 1, Instant::now()) };
+        access.vain = if helped {
+            (0, Instant::now())
+        } else {
+            (access.vain.0 + 1, Instant::now())
+        };
     }
 
     /// Renews access that the source has refused by 401, unless renewals have not helped lately.

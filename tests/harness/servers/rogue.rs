@@ -61,6 +61,10 @@ impl Said {
         Said::status(302).with("location", to)
     }
 
+    pub(crate) fn coded(self, status: u16) -> Said {
+        Said { status, ..self }
+    }
+
     pub(crate) fn with(mut self, name: &str, value: &str) -> Said {
         self.headers.push((name.to_owned(), value.to_owned()));
         self

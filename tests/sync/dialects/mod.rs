@@ -1,15 +1,20 @@
 //! Real sources' dialects, simulated by the sandbox. A sync fetches everything or reports what is missing.
 
 mod alike;
+mod bases;
 mod count;
-mod discarded;
+mod cut;
+mod denied;
 mod entries;
 mod forbidden;
 mod ids;
 mod links;
+mod losses;
 mod narrower;
+mod nothing;
 mod provenance;
 mod readable;
+mod retried;
 mod since;
 mod told;
 mod unlisted;
@@ -19,10 +24,10 @@ use tabularium::consent::{JobState, Missing, MissingReason};
 
 use super::world::{Connected, World, text};
 
-/// The missing records of a person's newest sync.
+/// The missing records of a person's newest sync and its retries.
 fn missing(world: &World, connected: &Connected) -> Vec<Missing> {
-    let mut jobs = world.store().jobs().list(Some(&connected.consent), 1).unwrap();
-    jobs.remove(0).report.missing
+    let full = world.store().consents().full(&connected.consent).unwrap().unwrap();
+    full.sources.into_iter().next().unwrap().missing
 }
 
 /// The types, parts and reasons of what is missing.

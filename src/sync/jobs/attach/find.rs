@@ -239,7 +239,7 @@ pub(super) mod tests {
 
     pub(in super::super) fn place() -> SourceAddress {
         let base = "https://payer.example/fhir";
-        SourceAddress::at(base, Realm::under([base])).unwrap()
+        SourceAddress::at(SourceBase::new(base), Realm::under([base])).unwrap()
     }
 
     fn found(lines: &[&str]) -> Found {

@@ -56,14 +56,18 @@ pub(in crate::sync::jobs) enum NoPage {
 
 #[derive(Deserialize)]
 struct Bundle<'b> {
-    #[serde(rename = "type", borrow)]
-    kind: Option<&'b RawValue>,
     #[serde(borrow)]
     total: Option<&'b RawValue>,
     #[serde(borrow)]
     link: Option<Vec<Link<'b>>>,
     #[serde(borrow)]
     entry: Option<Vec<&'b RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Kind<'b> {
+    #[serde(rename = "type", borrow)]
+    kind: Option<Cow<'b, str>>,
 }
 
 #[derive(Deserialize)]
@@ -156,28 +160,33 @@ impl Page {
         };
         let next = bundle.link.into_iter().flatten().filter(is_next);
         let next = next.filter_map(|link| link.url).next();
-        let is_request = bundle.kind.is_some_and(|kind| matches!(kind.get(), "\"transaction\"" | "\"batch\""));
         if depth == 0 {
             self.next = next;
-            self.total = bundle.total.and_then(|total| total.get().trim_matches('"').parse().ok());
+            self.total = bundle
+                .total
+                .and_then(|total| total.get().trim_matches('"').parse().ok());
         } else if next.is_some() {
             self.losses.note(Loss::InnerPages, 1);
         }
         for entry in bundle.entry.into_iter().flatten() {
-            self.entry(entry.get(), is_intact, depth, is_request);
+            self.entry(entry.get(), is_intact, depth);
         }
         Ok(())
     }
 
-    fn entry(&mut self, text: &str, is_intact: bool, depth: usize, is_request: bool) {
+    fn entry(&mut self, text: &str, is_intact: bool, depth: usize) {
         let Ok(entry) = serde_json::from_str::<Entry<'_>>(text) else {
             self.matches += 1;
             return self.losses.note(Loss::Unreadable, 1);
         };
-        let mode = entry.search.and_then(|search| serde_json::from_str::<InSearch<'_>>(search.get()).ok());
+        let mode = entry
+            .search
+            .and_then(|search| serde_json::from_str::<InSearch<'_>>(search.get()).ok());
         let mode = mode.and_then(|search| search.mode);
         let is_match = !matches!(mode.as_deref(), Some("include" | "outcome"));
-        let response = entry.response.and_then(|response| serde_json::from_str::<Response<'_>>(response.get()).ok());
+        let response = entry
+            .response
+            .and_then(|response| serde_json::from_str::<Response<'_>>(response.get()).ok());
         let status = response.as_ref().and_then(|response| {
             let status = response.status.as_deref()?.trim();
             status.get(..3).unwrap_or(status).parse::<u16>().ok()
@@ -205,7 +214,7 @@ impl Page {
                 }
                 return self.hear(resource);
             }
-            Ok("Bundle") if depth < DEEPEST && !is_request => {
+            Ok("Bundle") if depth < DEEPEST && !is_request(resource) => {
                 if self.read(resource, is_intact, depth + 1).is_err() {
                     self.losses.note(Loss::Unreadable, 1);
                 }
@@ -230,6 +239,14 @@ impl Page {
     }
 }
 
+/// Whether the entries of a Bundle are requests and not records.
+fn is_request(bundle: &str) -> bool {
+    let kind = serde_json::from_str::<Kind<'_>>(bundle)
+        .ok()
+        .and_then(|bundle| bundle.kind);
+    matches!(kind.as_deref(), Some("transaction" | "batch"))
+}
+
 /// Returns the code of the first issue with which an OperationOutcome reports that records are missing: an issue of the
 /// severity `error` or `fatal`, or one with the code `incomplete`. `not-found` is no such issue, because a search that
 /// finds nothing has found everything.
@@ -248,7 +265,9 @@ fn error_of(outcome: &str) -> Option<String> {
 /// Whether the body of a refused search only says that there are no records: it is an OperationOutcome with the code
 /// `not-found`, and reports no other error.
 pub(super) fn says_nothing_is_found(body: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(body) else { return false };
+    let Ok(text) = std::str::from_utf8(body) else {
+        return false;
+    };
     let is_outcome = serde_json::from_str::<Head<'_>>(text).is_ok_and(|head| head.resource_type == "OperationOutcome");
     let found = |issue: &Issue<'_>| issue.code.as_deref() == Some("not-found");
     is_outcome && error_of(text).is_none() && issues(text).is_some_and(|issues| issues.iter().any(found))
@@ -322,7 +341,10 @@ mod tests {
             (r#"{"resource":{}}"#, Loss::Unreadable),
             (r#"{"resource":7}"#, Loss::Unreadable),
             (r#"{"resource":{"resourceType":"Condition","id":7}}"#, Loss::Unreadable),
-            (r#"{"resource":{"resourceType":"Condition","id":"\ud83d"}}"#, Loss::Unreadable),
+            (
+                r#"{"resource":{"resourceType":"Condition","id":"\ud83d"}}"#,
+                Loss::Unreadable,
+            ),
             (r#"{"fullUrl":"u"}"#, Loss::Empty),
             (r#"{"resource":null,"search":{"mode":"match"}}"#, Loss::Empty),
             (r#"{"response":{"status":"403 Forbidden"}}"#, Loss::Status(403)),
@@ -365,13 +387,17 @@ mod tests {
     fn bytes_that_are_no_utf8_cost_the_records_that_have_them() {
         let body = [
             br#"{"resourceType":"Bundle","entry":[{"resource":{"resourceType":"Condition","id":"a","x":"\ufffd"}},
-                {"resource":{"resourceType":"Condition","id":"b","x":""#.as_slice(),
+                {"resource":{"resourceType":"Condition","id":"b","x":""#
+                .as_slice(),
             &[0xe9],
             br#""}}]}"#,
         ]
         .concat();
         let found = page(&body).unwrap();
-        assert_eq!(found.records.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["Condition/a"]);
+        assert_eq!(
+            found.records.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
+            ["Condition/a"]
+        );
         assert_eq!(found.losses.len(), 1);
     }
 
@@ -382,7 +408,9 @@ mod tests {
                 r#"{{"resource":{{"resourceType":"Bundle","id":"i","type":"{kind}",{link}"entry":[{{"resource":{{"resourceType":"Condition","id":"b"}}}},null]}}}}"#
             )
         };
-        let of = |inner: String| page(format!(r#"{{"resourceType":"Bundle","type":"searchset","entry":[{inner}]}}"#).as_bytes()).unwrap();
+        let of = |inner: String| {
+            page(format!(r#"{{"resourceType":"Bundle","type":"searchset","entry":[{inner}]}}"#).as_bytes()).unwrap()
+        };
         let found = of(inner("searchset", ""));
         assert_eq!((found.records.len(), found.losses.len(), found.next), (1, 1, None));
         assert_eq!(found.records[0].name, "Condition/b");

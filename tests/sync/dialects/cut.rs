@@ -1,4 +1,4 @@
-//! Pages of a search that failed later have no effect.
+//! Pages of a search that failed later are kept.
 
 use serde_json::json;
 use tabularium::consent::{JobState, MissingReason};
@@ -10,9 +10,7 @@ use super::{missing, named};
 use crate::harness::rogue::{Rogue, Said};
 
 #[test]
-fn what_stood_in_a_discarded_page_is_neither_asked_for_nor_taken_for_fetched() {
-    // The page's references were followed although its records were dropped. Its Practitioner was dropped too, and was
-    // not read for the remaining records.
+fn the_pages_before_one_that_fails_are_stored_and_their_references_are_followed() {
     let rogue = Rogue::start(|asked, base| {
         let path = asked.path.split('?').next().unwrap();
         let doctor = json!({"resourceType": "Practitioner", "id": "doctor", "name": [{"family": "Own"}]});
@@ -44,8 +42,21 @@ fn what_stood_in_a_discarded_page_is_neither_asked_for_nor_taken_for_fetched() {
         "{:?}",
         world.audit(&connected)
     );
-    assert_eq!(rogue.count("/fhir/Practitioner/ghost"), 0);
+    assert_eq!(rogue.count("/fhir/Practitioner/ghost"), 1);
+    // The Practitioner of the page is not read once more.
+    assert_eq!(rogue.count("/fhir/Practitioner/doctor"), 0);
     assert_eq!(found(&world, "Practitioner", &connected).len(), 1);
+    assert_eq!(found(&world, "Condition", &connected).len(), 1);
     let gaps = missing(&world, &connected);
-    assert_eq!(named(&gaps), [("Condition", None, MissingReason::Failed)]);
+    assert_eq!(
+        named(&gaps),
+        [
+            ("Condition", None, MissingReason::Failed),
+            ("Practitioner", None, MissingReason::NotFound)
+        ]
+    );
+    assert_eq!(
+        gaps[0].detail,
+        "incomplete: a further page was answered with status 404"
+    );
 }
