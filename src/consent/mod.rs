@@ -83,6 +83,7 @@ pub use syncs::dangling::Dangling;
 pub use syncs::history::{LastSync, ListedJob};
 pub use syncs::jobs::{BegunJob, Due, JobFailure, JobSuccess, Jobs};
 pub use syncs::missing::{Missing, MissingReason};
+pub use syncs::outcome::SourceOutcome;
 pub use syncs::presence::{Presence, Readiness};
 pub use syncs::report::{AttachmentCounts, JobReport};
 pub use with_sources::{ChosenEndpoint, ConsentWithSources, MaxAuth, Source};

@@ -1,5 +1,6 @@
 //! The OAuth API over HTTP, from the exchange of a code.
 
+mod agreement;
 mod body;
 mod client;
 mod exchange;

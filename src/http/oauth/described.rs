@@ -42,7 +42,7 @@ pub(in crate::http) fn link_tokens() -> Value {
 pub(in crate::http) fn introspection() -> Value {
     let text = json!({"type": "string"});
     let time = json!({"type": "integer", "description": "seconds since the Unix epoch"});
-    let active = json!({"type": "boolean", "description": "false also once the records of every source are over"});
+    let active = json!({"type": "boolean", "description": "whether the token is valid and the source can be used: EXCHANGED, with records that are not over or erased"});
     let properties = json!({
         "jti": text, "iat": time, "exp": time, "active": active, "iss": text, "aud": text, "sub": text,
         "client_id": text, "patient": text, "user": or_null(&user()), "state": text, "usage": usage(),

@@ -57,7 +57,7 @@ pub(in crate::http) struct Sync {
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_types: Option<Arc<ByType>>,
     last_synced_at: Option<i64>,
-    /// The state of the newest job. Absent if there was no job, or if the records are gone.
+    /// The state of the newest job. Absent if there was no job.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
 }
@@ -80,7 +80,7 @@ pub(in crate::http) fn sync(
     };
     let now = service.store.clock().now();
     let (last_synced_at, state) = match source {
-        Some(source) => (source.synced_at, source.sync_at(now)),
+        Some(source) => (source.synced_at, source.sync),
         None => (full_consent.synced_at(), full_consent.sync(now)),
     };
     Ok(Sync {
@@ -92,9 +92,9 @@ pub(in crate::http) fn sync(
 
 /// Returns the member `usage`: the usage of the primary source's authorization. Without a source, the usage that the
 /// application requested.
-pub(in crate::http) fn usage(full_consent: &ConsentWithSources) -> Usage {
+pub(in crate::http) fn usage(full_consent: &ConsentWithSources, now: i64) -> Usage {
     full_consent
-        .primary()
+        .primary(now)
         .map_or(full_consent.consent.usage, |source| source.authorization.usage)
 }
 

@@ -223,7 +223,7 @@ impl Source {
                 // The first 401 only causes a renewal of access, so its body is not stored.
                 && (refusal.status != 401 || renewed)
             {
-                self.hear(&refusal.body).await;
+                self.hear(refusal.status, &refusal.body).await;
             }
             let (why, retry_after) = match reply {
                 Ok(Reply { answer, .. }) if answer.status == 401 => {
@@ -258,8 +258,9 @@ impl Source {
         }
     }
 
-    /// If the body is an OperationOutcome, keeps its issues for the result of the job, without tokens and secrets.
-    pub(super) async fn hear(&self, body: &[u8]) {
+    /// If the body is an OperationOutcome, keeps its issues and the status for the result of the job, without tokens
+    /// and secrets.
+    pub(super) async fn hear(&self, status: u16, body: &[u8]) {
         let access = self.access.lock().await;
         let credential = &access.credential;
         let secrets = [
@@ -269,7 +270,7 @@ impl Source {
             self.registration.client_secret.as_ref(),
         ];
         let secrets: Vec<&str> = secrets.into_iter().flatten().map(String::as_str).collect();
-        self.said.hear(body, &secrets);
+        self.said.hear(status, body, &secrets);
     }
 
     /// Waits until the gate allows a request.

@@ -189,13 +189,13 @@ impl<'w> Work<'w> {
             match page(&answer.body) {
                 Ok(page) => {
                     if let Some(said) = &page.said {
-                        self.source.hear(said.as_bytes()).await;
+                        self.source.hear(answer.status, said.as_bytes()).await;
                     }
                     return Ok(Ok((page, answer.url)));
                 }
                 Err(NoPage) if std::mem::take(&mut again) => {}
                 Err(NoPage) => {
-                    self.source.hear(&answer.body).await;
+                    self.source.hear(answer.status, &answer.body).await;
                     return Err(malformed());
                 }
             }
