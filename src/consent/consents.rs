@@ -179,6 +179,23 @@ impl Consents<'_> {
         })
     }
 
+    /// Returns the consent of an authorization, if it is a consent to this application in this mode.
+    pub fn full_of_authorization(
+        &self,
+        application: &str,
+        mode: Mode,
+        authorization: &str,
+    ) -> Result<Option<ConsentWithSources>, Error> {
+        self.store.read(|connection| {
+            let sql = "WHERE application = ?1 AND mode = ?2
+                         AND id = (SELECT consent FROM patient_authorization WHERE id = ?3)";
+            let consent = Consent::select(connection, sql, [application, mode.schema(), authorization])?.pop();
+            consent
+                .map(|consent| ConsentWithSources::of(connection, consent))
+                .transpose()
+        })
+    }
+
     /// Returns the id of a Patient's newest consent. Consents with syncs come before those for imported records.
     pub fn of_patient(&self, application: &str, mode: Mode, patient: &str) -> Result<Option<String>, Error> {
         self.store.read(|connection| {

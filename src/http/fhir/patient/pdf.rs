@@ -52,7 +52,10 @@ pub(super) fn routes() -> Vec<Route> {
     )
     .query(
         "patient-authorization-id",
-        schema("string", "only what this authorization of the token's consent brought"),
+        schema(
+            "string",
+            "only what this authorization brought; it is one of the token's consent, or of the application and the Patient",
+        ),
     )
     .query(
         "_format",
