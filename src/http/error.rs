@@ -132,6 +132,9 @@ pub(super) enum Error {
     /// The route needs an application token, and the request has a patient token.
     #[error("An Application access token is required for this endpoint.")]
     ApplicationToken,
+    /// The route needs a key pair, and the request has none, or one that is not valid.
+    #[error("this route takes an application's key pair: send Authorization: Basic with publishable_key:secret_key")]
+    KeyPair,
     /// The secret key does not belong to the token's application and mode.
     #[error("the secret_key is not one of the application and mode that the access token is for")]
     SecretKey,
@@ -183,9 +186,12 @@ impl Error {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) => StatusCode::SERVICE_UNAVAILABLE,
-            Error::NoToken | Error::BadToken(_) | Error::ConsentToken | Error::ApplicationToken | Error::SecretKey => {
-                StatusCode::UNAUTHORIZED
-            }
+            Error::NoToken
+            | Error::BadToken(_)
+            | Error::ConsentToken
+            | Error::ApplicationToken
+            | Error::KeyPair
+            | Error::SecretKey => StatusCode::UNAUTHORIZED,
             Error::OAuth { status, .. } => *status,
             Error::TestMode | Error::Forbidden(_) => StatusCode::FORBIDDEN,
             Error::NotFound { .. } | Error::Unknown(_) | Error::NoFile | Error::NotSupported(_) => {
@@ -216,9 +222,12 @@ impl Error {
     fn code(&self) -> IssueType {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) | Error::Internal(_) => IssueType::Exception,
-            Error::NoToken | Error::BadToken(_) | Error::ConsentToken | Error::ApplicationToken | Error::SecretKey => {
-                IssueType::Login
-            }
+            Error::NoToken
+            | Error::BadToken(_)
+            | Error::ConsentToken
+            | Error::ApplicationToken
+            | Error::KeyPair
+            | Error::SecretKey => IssueType::Login,
             Error::TestMode | Error::Forbidden(_) => IssueType::Forbidden,
             Error::NotFound { .. } | Error::Unknown(_) | Error::NoFile => IssueType::NotFound,
             Error::NotSupported(_)
@@ -293,6 +302,7 @@ impl Error {
     /// token is the cause of the error.
     fn challenge(&self) -> Option<String> {
         match self {
+            Error::KeyPair => Some(r#"Basic realm="records", charset="UTF-8""#.to_owned()),
             Error::NoToken | Error::SecretKey => Some(bearer_challenge(None)),
             Error::BadToken(consent::Refusal::Unavailable) => None,
             Error::BadToken(refusal) => Some(bearer_challenge(Some(&refusal.to_string()))),

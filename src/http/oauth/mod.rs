@@ -20,6 +20,7 @@ mod token;
 pub(super) use answer::TokenAnswer;
 pub(super) use bearer::{PatientToken, SignedToken};
 pub(super) use body::Fields;
+pub(super) use client::KeyPair;
 pub(super) use error::{OAuthError, rendered};
 pub(super) use introspect::introspected;
 pub(super) use revoke::{Revocation, erased};

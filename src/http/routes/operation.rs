@@ -47,6 +47,24 @@ impl Operation {
         self
     }
 
+    /// Declares that the client is named by HTTP Basic with its key pair.
+    pub(in crate::http) fn by_key_pair(mut self) -> Operation {
+        self.security = Some(json!([{"keys": []}]));
+        self
+    }
+
+    /// Declares that the operation needs an access token or a signed address.
+    pub(in crate::http) fn by_token_or_address(mut self) -> Operation {
+        self.security = Some(json!([{"oauth2": []}, {"bearer": []}, {}]));
+        self
+    }
+
+    /// Declares that the operation needs a registration access token.
+    pub(in crate::http) fn by_registration_token(mut self) -> Operation {
+        self.security = Some(json!([{"registration": []}]));
+        self
+    }
+
     /// Adds an optional query parameter.
     pub(in crate::http) fn query(self, name: &str, schema: Value) -> Operation {
         self.parameter(json!({"name": name, "in": "query", "schema": schema}))

@@ -225,6 +225,13 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
   "/link/revoke": () => refused(patient.POST("/link/revoke", { body: { secret_key: "none" } }), said),
   "/rest/consent": async () => consent(await patient.GET("/rest/consent", { params: { query: { skipResourceCounts: true } } })),
   "/rest/consent/{id}": () => refused(application.GET("/rest/consent/{id}", { params: { path: { id: "none" } } }), said),
+  "/rest/consent/{id}/revoke": async () => {
+    const params = { path: { id: "none" } };
+    const asked = open.POST("/rest/consent/{id}/revoke", { params, headers: keys });
+    const count: number | undefined = (await asked).data?.count;
+    expect(count === undefined, "there is no such consent");
+    await refused(asked, said);
+  },
   "/rest/consents": async () => {
     const { data, error } = await application.GET("/rest/consents", { params: { query: { limit: 5, state: "EXCHANGED" } } });
     expect(data !== undefined, `${error?.message}`);

@@ -305,6 +305,11 @@ fn tokens(walk: &Walk) {
                 &json!({"secret_key": "none"}),
             );
             walk.post("/oauth/revoke", &[("authorization", &bearer)], &secret);
+            let keys = [("authorization", basic.as_str())];
+            for id in [&*finished.consent, "none"] {
+                let path = format!("/rest/consent/{id}/revoke");
+                walk.ask("post", "/rest/consent/{id}/revoke", &path, &keys, "");
+            }
             let dead = walk.get("/oauth/introspect", "/oauth/introspect", &text(&second));
             assert_eq!(dead["active"], false);
         }
