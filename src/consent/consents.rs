@@ -24,6 +24,8 @@ pub struct ConsentFilter<'a> {
     pub mode: Option<Mode>,
     /// Only consents in this state.
     pub state: Option<ConsentState>,
+    /// Only consents of the user with this identifier of the application.
+    pub external_id: Option<&'a str>,
     /// Only consents that come after the one with this creation time and id. The newest consents come first.
     pub after: Option<(i64, &'a str)>,
     /// The maximum number of consents.
@@ -50,6 +52,7 @@ impl Consents<'_> {
         equal("application", filter.application);
         equal("mode", filter.mode.map(Mode::schema));
         equal("state", filter.state.map(ConsentState::name));
+        equal("external_id", filter.external_id);
         if let Some((at, id)) = filter.after {
             values.extend([at.into(), id.to_owned().into()]);
             conditions.push(format!("(created_at, id) < (?{}, ?{})", values.len() - 1, values.len()));

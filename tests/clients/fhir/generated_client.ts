@@ -233,7 +233,7 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
     await refused(asked, said);
   },
   "/rest/consents": async () => {
-    const { data, error } = await application.GET("/rest/consents", { params: { query: { limit: 5, state: "EXCHANGED" } } });
+    const { data, error } = await application.GET("/rest/consents", { params: { query: { limit: 5, state: "EXCHANGED", externalId: "user-1" } } });
     expect(data !== undefined, `${error?.message}`);
     const next: string | null = data.meta.nextCursor;
     data.consents.forEach((one) => consent({ data: one }));
