@@ -135,7 +135,13 @@ pub(in crate::http) fn rendered(error: &Error) -> Response {
         other => code(other.status()),
     };
     let mut response = error.head();
-    let body = json!({"error": code, "error_description": described(&error.to_string())});
+    // RFC 6749 has no code for a rate limit, so the description names FHIR's code.
+    let description = if response.status() == StatusCode::TOO_MANY_REQUESTS {
+        format!("throttled: {error}")
+    } else {
+        error.to_string()
+    };
+    let body = json!({"error": code, "error_description": described(&description)});
     *response.body_mut() = Body::from(body.to_string());
     let head = response.headers_mut();
     head.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
