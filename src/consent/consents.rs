@@ -120,6 +120,17 @@ impl Consents<'_> {
         Ok(revoked)
     }
 
+    /// Returns the ids of an application's consents in one mode that can be revoked, except the operator's.
+    pub(in crate::consent) fn open_of(&self, application: &str, mode: Mode) -> Result<Vec<String>, Error> {
+        self.store.read(|connection| {
+            let sql = "SELECT id FROM consent WHERE application = ?1 AND mode = ?2 AND owner IS NOT NULL
+                         AND state IN ('CREATED', 'AUTHORIZED', 'EXCHANGED') ORDER BY created_at, id";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([application, mode.schema()], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
     /// Returns the consent with this id.
     pub fn get(&self, id: &str) -> Result<Option<Consent>, Error> {
         self.store.read(|connection| Consent::get(connection, id))

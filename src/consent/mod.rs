@@ -49,8 +49,9 @@ pub use clock::Clock;
 pub use consents::{ConsentFilter, Consents};
 pub use directory::applicant::Applicants;
 pub use directory::application::{
-    Application, Applications, Client, Clients, Key, NewApplication, NewKeys, Origins, REGISTRATION_SECONDS,
-    RedirectUris, RegistrationTokens, SyncFrequency,
+    Application, Applications, Client, Clients, Key, ManagedRegistration, ManagedRegistrations, NewApplication,
+    NewKeys, Origins, REGISTRATION_SECONDS, RedirectUris, RegistrationTokens, RegistrationUpdate, SyncFrequency,
+    UpdatedRegistration,
 };
 pub use directory::dialect::{ClientAuth, Dialect, Dialects};
 pub use directory::endpoint::{Endpoint, EndpointStatus, Endpoints, NewEndpoint};

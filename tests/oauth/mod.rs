@@ -5,6 +5,7 @@ mod body;
 mod client;
 mod exchange;
 mod introspect;
+mod manage;
 mod model;
 mod refresh;
 mod register;

@@ -26,4 +26,5 @@ pub(super) const STEPS: &[&str] = &[
     directory::PROFILES,
     directory::DIRECTORY_SEARCH,
     flow::SEALED_SESSIONS,
+    directory::REGISTRATION_ACCESS,
 ];

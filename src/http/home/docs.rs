@@ -21,7 +21,7 @@ const HTML: &str = "text/html";
 /// The name of a service without a brand.
 const NAME: &str = "Tabularium";
 /// The methods in the order of the page. HEAD is left out, because it is GET without a body.
-const METHODS: [&str; 3] = ["get", "post", "delete"];
+const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 
 #[derive(Template)]
 #[template(path = "home/index.html")]
@@ -294,6 +294,8 @@ fn credential(security: &Value) -> (&'static str, Proof) {
     match security.as_array().map(Vec::as_slice) {
         None => ("access token", Proof::Token),
         Some([]) => ("none", Proof::Nothing),
+        Some([only]) if only.get("registration").is_some() => ("registration access token", Proof::Token),
+        Some([first, ..]) if first.get("oauth2").is_some() => ("access token, or a signed address", Proof::Token),
         Some([_]) => ("key pair (Basic)", Proof::Keys),
         Some(_) => ("key pair (Basic or in the body), or client_id alone", Proof::Keys),
     }

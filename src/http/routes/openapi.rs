@@ -41,6 +41,8 @@ fn with_schemas_in_place(base_url: &str, families: &[Family]) -> Value {
                     "description": "A patient or application access token"},
                 "keys": {"type": "http", "scheme": "basic",
                     "description": "The publishable key as user name, the secret key as password"},
+                "registration": {"type": "http", "scheme": "bearer",
+                    "description": "The registration_access_token that a registration or its last change answered"},
             },
             "responses": {
                 "outcome": refused("Why not, as an OperationOutcome", described::FHIR, &described::outcome()),

@@ -25,12 +25,15 @@ pub(in crate::http) enum Refusals {
 /// The paths on which OAuth clients expect errors in OAuth's format.
 const OAUTH: [&str; 4] = ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"];
 
+/// The beginning of the paths at which OAuth clients manage their registrations.
+const MANAGED: &str = "/oauth/register/";
+
 impl Refusals {
     /// Returns the format of errors at this path.
     pub(in crate::http) fn at(path: &str) -> Refusals {
         if path == "/fhir" || path.starts_with("/fhir/") {
             Refusals::Outcome
-        } else if OAUTH.contains(&path) {
+        } else if OAUTH.contains(&path) || path.starts_with(MANAGED) {
             Refusals::OAuth
         } else {
             Refusals::Message

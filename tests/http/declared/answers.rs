@@ -342,8 +342,29 @@ fn tokens(walk: &Walk) {
     for method in ["client_secret_basic", "client_secret_post", "none", "private_key_jwt"] {
         let client = json!({"client_name": "A client", "redirect_uris": [REDIRECT_URI], "contacts": ["me@client.example"],
             "client_uri": "https://client.example", "software_id": "s", "token_endpoint_auth_method": method});
-        walk.post("/oauth/register", &[], &client);
+        let registered = walk.post("/oauth/register", &[], &client);
+        if method != "private_key_jwt" {
+            manage(walk, &registered, client);
+        }
     }
+}
+
+/// Walks the routes of a registration.
+fn manage(walk: &Walk, registered: &Value, mut client: Value) {
+    let route = "/oauth/register/{client_id}";
+    let text = |name: &str| registered[name].as_str().unwrap();
+    let path = format!("/oauth/register/{}", text("client_id"));
+    let bearer = format!("Bearer {}", text("registration_access_token"));
+    let headers = [("authorization", bearer.as_str()), ("content-type", JSON)];
+    for method in ["get", "put", "delete"] {
+        walk.ask(method, route, &path, &[("content-type", JSON)], "");
+    }
+    walk.ask("get", route, &path, &headers, "");
+    walk.ask("put", route, &path, &headers, &client.to_string());
+    client["client_id"] = registered["client_id"].clone();
+    client["rotate_keys"] = json!(true);
+    walk.ask("put", route, &path, &headers, &client.to_string());
+    walk.ask("delete", route, &path, &headers, "");
 }
 
 /// Walks the routes of a patient's links and their recipients.
