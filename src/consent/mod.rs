@@ -41,6 +41,7 @@ pub use access::health_link::{
 pub use access::key_rows::DiscardedKeys;
 pub use access::lifetime::REFRESH_SECONDS;
 pub use access::seal::{KEY_FILE, has_key_variable};
+pub use access::signed_address::{ADDRESS_SECONDS, AttachmentAddress};
 pub use access::signing_keys::SigningKeys;
 pub use access::token::{Claims, Inspected, Issued, Tokens, issuer};
 pub use access::verified::Access;

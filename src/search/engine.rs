@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::SearchError;
+use super::bundle::attached::AddressSigner;
 use super::includes::included::IncludeLimits;
 use super::paging::page_token::PageToken;
 use super::parameters::parameter::{Compiled, Programs, Reading};
@@ -50,6 +51,8 @@ pub struct Engine {
     work: WorkLimits,
     /// Ends the searches of this engine.
     stop: Stop,
+    /// Signs the addresses of attachments in the answers of this engine.
+    signer: Option<AddressSigner>,
 }
 
 impl Engine {
@@ -64,6 +67,7 @@ impl Engine {
             terminology: Arc::default(),
             work: WorkLimits::default(),
             stop: Stop::default(),
+            signer: None,
         }
     }
 
@@ -86,6 +90,16 @@ impl Engine {
     /// error.
     pub fn until(&self, stop: Stop) -> Engine {
         Engine { stop, ..self.clone() }
+    }
+
+    /// Returns the same engine for one request. If there is a signer, it signs the addresses of attachments in the
+    /// Bundles of the returned engine.
+    pub fn signing(self, signer: Option<AddressSigner>) -> Engine {
+        Engine { signer, ..self }
+    }
+
+    pub(super) fn signer(&self) -> Option<&AddressSigner> {
+        self.signer.as_ref()
     }
 
     /// Makes every search a plan that evaluates each criterion on each row of its scope. The plan ignores statistics,

@@ -17,6 +17,7 @@ use super::super::routes::{Operation, Route, meant_operation, schema};
 use super::super::service::Service;
 use super::negotiate::{Preferred, json_admitted, pretty_value};
 use super::resource_type::resource_type;
+use super::signed::signer;
 use super::{explain, patient_wildcard};
 use crate::columns::json::pretty;
 use crate::consent::Access;
@@ -274,7 +275,8 @@ async fn answer(
     let turn = service.search_turn(&access.subject).await?;
     let served = service.clone();
     let search = move |stop| {
-        let (service, engine) = (served.clone(), served.engine.until(stop));
+        let signer = signer(&served, &access);
+        let (service, engine) = (served.clone(), served.engine.until(stop).signing(signer));
         async move {
             // Keep the turn until the end even if the client disconnects: the limit counts running work.
             let _turn = turn;

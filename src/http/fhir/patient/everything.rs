@@ -17,6 +17,7 @@ use crate::http::auth::Caller;
 use crate::http::described::{FHIR, bundle, parameters, with_handling};
 use crate::http::error::Error;
 use crate::http::fhir::negotiate::{Preferred, json_admitted, pretty_value};
+use crate::http::fhir::signed::signer;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
@@ -108,8 +109,9 @@ async fn answer(
     }
     let turn = service.record_turn(&access.subject).await?;
     let served = service.clone();
+    let signer = signer(&service, &access);
     let reading = |stop| {
-        let (service, engine) = (served.clone(), served.engine.until(stop));
+        let (service, engine) = (served.clone(), served.engine.until(stop).signing(signer));
         async move {
             let subject = Subject {
                 scope: &named.scope,
