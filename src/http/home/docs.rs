@@ -201,14 +201,12 @@ impl<'a> Shown<'a> {
             .as_array()
             .map(Vec::as_slice)
             .unwrap_or_default();
-        let answers = members(&operation["responses"]).map(|(status, response)| Answer {
+        // The page has the refusals of all operations once, at its end.
+        let answers = members(&operation["responses"])
+            .filter(|(status, response)| *status == "default" || response.get("$ref").is_none());
+        let answers = answers.map(|(status, response)| Answer {
             status,
-            about: match response["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
-                Some("outcome") => "Why not, as an OperationOutcome",
-                Some("oauth") => "Why not, as OAuth says it",
-                Some(_) => "Why not, in a sentence",
-                None => text(&response["description"]),
-            },
+            about: text(&resolved(document, response)["description"]),
             media: members(&response["content"]).map(|(media, _)| media).collect(),
         });
         let (credential, proof) = credential(&operation["security"]);

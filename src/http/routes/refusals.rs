@@ -71,12 +71,17 @@ impl Refusals {
         response
     }
 
-    /// Returns the name of this format among the responses of the OpenAPI document.
-    pub(super) fn component(self) -> &'static str {
-        match self {
+    /// All formats.
+    pub(super) const ALL: [Refusals; 3] = [Refusals::Outcome, Refusals::OAuth, Refusals::Message];
+
+    /// Returns the name of this format among the responses of the OpenAPI document. `None` stands for all statuses that
+    /// have no response of their own.
+    pub(super) fn component(self, status: Option<u16>) -> String {
+        let format = match self {
             Refusals::Outcome => "outcome",
             Refusals::OAuth => "oauth",
             Refusals::Message => "message",
-        }
+        };
+        status.map_or_else(|| format.to_owned(), |status| format!("{format}-{status}"))
     }
 }

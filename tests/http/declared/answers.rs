@@ -18,11 +18,34 @@ const JSON: &str = "application/json";
 const FHIR: &str = "application/fhir+json";
 const FORM: &str = "application/x-www-form-urlencoded";
 
+/// Headers that responses of HTTP have in general, and those that tell browsers what they may do.
+const COMMON: [&str; 17] = [
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-security-policy",
+    "content-type",
+    "cross-origin-resource-policy",
+    "date",
+    "permissions-policy",
+    "pragma",
+    "referrer-policy",
+    "transfer-encoding",
+    "vary",
+    "x-content-type-options",
+    "x-frame-options",
+];
+
 struct Walk {
     server: Server,
     document: Value,
     /// The declared responses that occurred: `method path status media`.
     seen: RefCell<BTreeSet<String>>,
+    /// Headers that occurred and are not declared.
+    undeclared: RefCell<BTreeSet<String>>,
 }
 
 impl Walk {
@@ -40,6 +63,7 @@ impl Walk {
             server,
             document,
             seen: RefCell::default(),
+            undeclared: RefCell::default(),
         }
     }
 
@@ -52,6 +76,8 @@ impl Walk {
         assert!(operation.is_object(), "{method} {route} is not declared");
         let responses = &operation["responses"];
         let (declared, response) = match responses.get(status.to_string()) {
+            // A refusal that is declared by itself has the form of all refusals.
+            Some(response) if response.get("$ref").is_some() => ("default".to_owned(), response),
             Some(response) => (status.to_string(), response),
             None => ("default".to_owned(), &responses["default"]),
         };
@@ -63,6 +89,14 @@ impl Walk {
             Some(target) => self.document.pointer(&target[1..]).unwrap(),
             None => response,
         };
+        let undeclared = |name: &&str| {
+            let names = response["headers"].as_object().unwrap().keys();
+            !COMMON.contains(name) && !names.into_iter().any(|declared| declared.eq_ignore_ascii_case(name))
+        };
+        let names = head.keys().map(|name| name.as_str()).filter(undeclared);
+        let found = names.map(|name| format!("{method} {route} {status} {name}"));
+        self.undeclared.borrow_mut().extend(found);
+        assert!(head.contains_key("x-request-id"));
         if status == 204 {
             assert!(response["content"].is_null() && bytes.is_empty(), "{method} {path}");
             return Value::Null;
@@ -113,6 +147,9 @@ impl Walk {
                     continue;
                 }
                 for (status, response) in operation["responses"].as_object().unwrap() {
+                    if response.get("$ref").is_some() && status != "default" {
+                        continue;
+                    }
                     let response = match response["$ref"].as_str() {
                         Some(target) => self.document.pointer(&target[1..]).unwrap(),
                         None => response,
@@ -498,6 +535,7 @@ fn answers_of_every_route_go_by_their_schemas() {
             walk.ask(method, route, &path, &[("accept-encoding", "identity;q=0")], "");
         }
     }
+    assert_eq!(*walk.undeclared.borrow(), BTreeSet::new());
     let left = walk.left();
     assert!(left.is_empty(), "declared and never seen:\n{}", left.join("\n"));
 }

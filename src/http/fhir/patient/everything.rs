@@ -60,7 +60,8 @@ fn described(id: &'static str) -> Operation {
         )
         .query(
             "_total",
-            json!({"type": "string", "enum": ["none", "accurate", "estimate"]}),
+            json!({"type": "string", "enum": ["none", "accurate", "estimate"],
+                "description": "accurate or estimate for the number of all resources"}),
         );
     with_handling(operation).answers(&[FHIR], &bundle())
 }

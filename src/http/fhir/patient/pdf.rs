@@ -59,7 +59,8 @@ pub(super) fn routes() -> Vec<Route> {
     )
     .query(
         "_format",
-        json!({"type": "string", "enum": ["pdf", "zip", "application/pdf", "application/zip"]}),
+        json!({"type": "string", "enum": ["pdf", "zip", "application/pdf", "application/zip"],
+            "description": "zip for an archive with a file for each source"}),
     )
     .answers(
         &["application/pdf", "application/zip"],
@@ -77,7 +78,8 @@ pub(super) fn routes() -> Vec<Route> {
         "their names, between commas; what is not ASCII, commas and percent signs are percent-encoded in UTF-8; absent if \
          there are none",
     )
-    .response_header(200, "X-PDF-Resource-Count", "how many resources are in it");
+    .response_header(200, "X-PDF-Resource-Count", "how many resources are in it")
+    .response_header(200, "Content-Disposition", "attachment, with a file name for the Patient");
     vec![Route::at("/fhir/Patient/{id}/$pdf").get(answer, with_handling(operation))]
 }
 
