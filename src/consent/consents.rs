@@ -24,6 +24,8 @@ pub struct ConsentFilter<'a> {
     pub mode: Option<Mode>,
     /// Only consents in this state.
     pub state: Option<ConsentState>,
+    /// Only consents of the user with this identifier of the application.
+    pub external_id: Option<&'a str>,
     /// Only consents that come after the one with this creation time and id. The newest consents come first.
     pub after: Option<(i64, &'a str)>,
     /// The maximum number of consents.
@@ -50,6 +52,7 @@ impl Consents<'_> {
         equal("application", filter.application);
         equal("mode", filter.mode.map(Mode::schema));
         equal("state", filter.state.map(ConsentState::name));
+        equal("external_id", filter.external_id);
         if let Some((at, id)) = filter.after {
             values.extend([at.into(), id.to_owned().into()]);
             conditions.push(format!("(created_at, id) < (?{}, ?{})", values.len() - 1, values.len()));
@@ -117,6 +120,17 @@ impl Consents<'_> {
         Ok(revoked)
     }
 
+    /// Returns the ids of an application's consents in one mode that can be revoked, except the operator's.
+    pub(in crate::consent) fn open_of(&self, application: &str, mode: Mode) -> Result<Vec<String>, Error> {
+        self.store.read(|connection| {
+            let sql = "SELECT id FROM consent WHERE application = ?1 AND mode = ?2 AND owner IS NOT NULL
+                         AND state IN ('CREATED', 'AUTHORIZED', 'EXCHANGED') ORDER BY created_at, id";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([application, mode.schema()], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+    }
+
     /// Returns the consent with this id.
     pub fn get(&self, id: &str) -> Result<Option<Consent>, Error> {
         self.store.read(|connection| Consent::get(connection, id))
@@ -173,6 +187,23 @@ impl Consents<'_> {
         };
         self.store.read(|connection| {
             let consent = Consent::get(connection, &id)?.filter(|consent| consent.owner.is_some());
+            consent
+                .map(|consent| ConsentWithSources::of(connection, consent))
+                .transpose()
+        })
+    }
+
+    /// Returns the consent of an authorization, if it is a consent to this application in this mode.
+    pub fn full_of_authorization(
+        &self,
+        application: &str,
+        mode: Mode,
+        authorization: &str,
+    ) -> Result<Option<ConsentWithSources>, Error> {
+        self.store.read(|connection| {
+            let sql = "WHERE application = ?1 AND mode = ?2
+                         AND id = (SELECT consent FROM patient_authorization WHERE id = ?3)";
+            let consent = Consent::select(connection, sql, [application, mode.schema(), authorization])?.pop();
             consent
                 .map(|consent| ConsentWithSources::of(connection, consent))
                 .transpose()

@@ -71,6 +71,12 @@ pub enum Error {
     /// The initial access token is unknown, used or expired.
     #[error("the initial access token is unknown, used or expired")]
     InitialAccessToken,
+    /// The registration access token is unknown, or is not for this client.
+    #[error("the registration access token is not valid for this client")]
+    RegistrationAccess,
+    /// A change of a registration names keys that are not the present ones.
+    #[error("{0}")]
+    Registration(&'static str),
     /// No such organization is in the directory.
     #[error("no organization has the id {0:?}")]
     UnknownOrganization(String),

@@ -41,6 +41,7 @@ pub use access::health_link::{
 pub use access::key_rows::DiscardedKeys;
 pub use access::lifetime::REFRESH_SECONDS;
 pub use access::seal::{KEY_FILE, has_key_variable};
+pub use access::signed_address::{ADDRESS_SECONDS, AttachmentAddress};
 pub use access::signing_keys::SigningKeys;
 pub use access::token::{Claims, Inspected, Issued, Tokens, issuer};
 pub use access::verified::Access;
@@ -49,8 +50,9 @@ pub use clock::Clock;
 pub use consents::{ConsentFilter, Consents};
 pub use directory::applicant::Applicants;
 pub use directory::application::{
-    Application, Applications, Client, Clients, Key, NewApplication, NewKeys, Origins, REGISTRATION_SECONDS,
-    RedirectUris, RegistrationTokens, SyncFrequency,
+    Application, Applications, Client, Clients, Key, ManagedRegistration, ManagedRegistrations, NewApplication,
+    NewKeys, Origins, REGISTRATION_SECONDS, RedirectUris, RegistrationTokens, RegistrationUpdate, SyncFrequency,
+    UpdatedRegistration,
 };
 pub use directory::dialect::{ClientAuth, Dialect, Dialects};
 pub use directory::endpoint::{Endpoint, EndpointStatus, Endpoints, NewEndpoint};
@@ -83,6 +85,7 @@ pub use syncs::dangling::Dangling;
 pub use syncs::history::{LastSync, ListedJob};
 pub use syncs::jobs::{BegunJob, Due, JobFailure, JobSuccess, Jobs};
 pub use syncs::missing::{Missing, MissingReason};
+pub use syncs::outcome::SourceOutcome;
 pub use syncs::presence::{Incomplete, Presence, Readiness};
 pub use syncs::report::{AttachmentCounts, JobReport};
 pub use syncs::retries::{NextRetry, RetryTarget};

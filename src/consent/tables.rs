@@ -16,7 +16,9 @@ use super::access::signing_keys::SigningKeys;
 use super::authorizations::Authorizations;
 use super::consents::Consents;
 use super::directory::applicant::Applicants;
-use super::directory::application::{Applications, Clients, Origins, RedirectUris, RegistrationTokens};
+use super::directory::application::{
+    Applications, Clients, ManagedRegistrations, Origins, RedirectUris, RegistrationTokens,
+};
 use super::directory::dialect::Dialects;
 use super::directory::endpoint::Endpoints;
 use super::directory::identity::{IdentityProviders, RecordLocators};
@@ -110,6 +112,11 @@ impl Store {
     /// Returns the repository of requested erasures of rows.
     pub fn erasures(&self) -> Erasures<'_> {
         Erasures { store: self }
+    }
+
+    /// Returns the repository of registrations that applications manage themselves.
+    pub fn managed_registrations(&self) -> ManagedRegistrations<'_> {
+        ManagedRegistrations { store: self }
     }
 
     /// Returns the repository of the P-256 keys that sign health cards and receipts.

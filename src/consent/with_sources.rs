@@ -77,22 +77,14 @@ pub enum MaxAuth {
 }
 
 impl ConsentWithSources {
-    /// Returns the source whose Patient is the consent's primary one: the first source that is AUTHORIZED or EXCHANGED
-    /// and whose records are not erased. If there is none: the first source that was ever authorized, or else the first
-    /// source.
-    pub fn primary(&self) -> Option<&Source> {
-        let holds = |source: &&Source| {
-            let authorization = &source.authorization;
-            let given = matches!(
-                authorization.state,
-                AuthorizationState::Authorized | AuthorizationState::Exchanged
-            );
-            given && authorization.data_erased_at.is_none()
-        };
-        let authorized = |source: &&Source| source.authorization.authorized_at.is_some();
-        let mut sources = self.sources.iter();
-        let held = sources.clone().find(holds);
-        held.or_else(|| sources.find(authorized)).or(self.sources.first())
+    /// Returns the source whose Patient is the consent's primary one: the first source that the application may use
+    /// now. If there is none: the first source that is AUTHORIZED, that was ever authorized, or else the first source.
+    pub fn primary(&self, now: i64) -> Option<&Source> {
+        let of = |is: &dyn Fn(&Authorization) -> bool| self.sources.iter().find(|source| is(&source.authorization));
+        of(&|authorization| authorization.is_active(now))
+            .or_else(|| of(&|authorization| authorization.state == AuthorizationState::Authorized))
+            .or_else(|| of(&|authorization| authorization.authorized_at.is_some()))
+            .or(self.sources.first())
     }
 
     /// Returns the scopes that the application got. `offline_access` is among them only if an authorized source has
@@ -131,8 +123,9 @@ impl ConsentWithSources {
         }
     }
 
-    /// Returns the combined sync state of the sources whose records are not gone. This is the first state of the list
-    /// ACTIVE, WAITING, CREATED, FAILED, COMPLETED that one of these sources has.
+    /// Returns the combined sync state of the sources whose records are not gone, or of all sources if all records are
+    /// gone. This is the first state of the list ACTIVE, WAITING, CREATED, FAILED, COMPLETED that one of these sources
+    /// has.
     pub fn sync(&self, now: i64) -> Option<JobState> {
         let rank = |state: &JobState| match state {
             JobState::Active => 0,
@@ -141,8 +134,13 @@ impl ConsentWithSources {
             JobState::Failed => 3,
             JobState::Completed => 4,
         };
-        let states = self.sources.iter().filter_map(|source| source.sync_at(now));
-        states.min_by_key(rank)
+        let has_records = |source: &&Source| !source.authorization.is_over(now);
+        let all = || self.sources.iter();
+        let of_records = all()
+            .filter(has_records)
+            .filter_map(|source| source.sync)
+            .min_by_key(rank);
+        of_records.or_else(|| all().filter_map(|source| source.sync).min_by_key(rank))
     }
 
     /// Returns the time at which a new refresh token expires. This is in [`REFRESH_SECONDS`], or earlier if the access
@@ -172,12 +170,6 @@ impl ConsentWithSources {
 }
 
 impl Source {
-    /// Returns the state of the newest sync job. `None` if there is no job, or if the records are gone, because
-    /// COMPLETED would promise readable records.
-    pub fn sync_at(&self, now: i64) -> Option<JobState> {
-        self.sync.filter(|_| !self.authorization.is_over(now))
-    }
-
     /// Returns the time until the patient must authorize again.
     pub fn max_auth(&self, now: i64) -> MaxAuth {
         let authorization_type = self.authorization.authorization_type;

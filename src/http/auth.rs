@@ -7,12 +7,11 @@ use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
-use serde_json::Value;
 
 use super::error::Error;
 use super::message::Refused;
 use super::service::Service;
-use crate::consent::{Access, LOCAL_APPLICATION, Readiness};
+use crate::consent::{Access, LOCAL_APPLICATION, Readiness, SourceOutcome};
 use crate::lake::Mode;
 
 /// The minimum number of seconds after which a client should repeat a request for records that are being fetched.
@@ -72,19 +71,10 @@ pub(super) fn not_ready(readiness: Readiness, access: &Access, service: &Service
             Error::Processing(reason.to_owned())
         }
         Readiness::Nothing => match store.jobs().source_outcomes(&access.subject) {
-            Ok(said) => Error::NothingSynced(issues(&said)),
+            Ok(said) => Error::NothingSynced(SourceOutcome::joined(said)),
             Err(error) => Error::internal(error),
         },
     }
-}
-
-/// Parses the messages of the sources, which are lists of issues in JSON. Returns all issues as one list. A message
-/// that is not such a list is skipped.
-fn issues(said: &[String]) -> Vec<Value> {
-    let each = said
-        .iter()
-        .filter_map(|json| serde_json::from_str::<Vec<Value>>(json).ok());
-    each.flatten().collect()
 }
 
 /// The caller of a route outside `/fhir`. Patient and application tokens of both modes are accepted.

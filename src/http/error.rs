@@ -12,17 +12,20 @@ use axum::body::Body;
 use axum::http::header::{ACCEPT_ENCODING, CONTENT_RANGE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::server::coding::SPOKEN;
 use super::throttle::Allowance;
-use crate::consent;
+use crate::consent::{self, SourceOutcome};
 use crate::fhir::outcome::{Issue, IssueType, OperationOutcome};
 use crate::lake::LakeError;
 use crate::patient::PatientError;
 use crate::search::SearchError;
 use crate::views::{Finding, RunError};
 
+/// The statuses of a source that a failed first sync passes on. 401 and 429 are not among them, because they would
+/// speak of the caller's own token and rate.
+const PASSED_ON: [u16; 6] = [400, 403, 404, 409, 410, 422];
 /// The maximum number of characters of a client's name or value that an error message repeats.
 const LONGEST_NAME: usize = 64;
 
@@ -75,9 +78,9 @@ pub(super) enum Error {
     /// seconds.
     #[error("the records are being fetched for the first time; try again in {0} s")]
     Syncing(i64),
-    /// No source delivered records. Contains the issues that the sources returned.
+    /// No source delivered records. Contains what the sources said.
     #[error("no records could be fetched; the patient has to authorize again")]
-    NothingSynced(Vec<Value>),
+    NothingSynced(SourceOutcome),
     /// The server has no format that the request accepts. Contains the formats that it has.
     #[error("answers come as {0}, which the request does not accept")]
     NotAcceptable(&'static str),
@@ -129,6 +132,9 @@ pub(super) enum Error {
     /// The route needs an application token, and the request has a patient token.
     #[error("An Application access token is required for this endpoint.")]
     ApplicationToken,
+    /// The route needs a key pair, and the request has none, or one that is not valid.
+    #[error("this route takes an application's key pair: send Authorization: Basic with publishable_key:secret_key")]
+    KeyPair,
     /// The secret key does not belong to the token's application and mode.
     #[error("the secret_key is not one of the application and mode that the access token is for")]
     SecretKey,
@@ -180,16 +186,24 @@ impl Error {
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) => StatusCode::SERVICE_UNAVAILABLE,
-            Error::NoToken | Error::BadToken(_) | Error::ConsentToken | Error::ApplicationToken | Error::SecretKey => {
-                StatusCode::UNAUTHORIZED
-            }
+            Error::NoToken
+            | Error::BadToken(_)
+            | Error::ConsentToken
+            | Error::ApplicationToken
+            | Error::KeyPair
+            | Error::SecretKey => StatusCode::UNAUTHORIZED,
             Error::OAuth { status, .. } => *status,
             Error::TestMode | Error::Forbidden(_) => StatusCode::FORBIDDEN,
             Error::NotFound { .. } | Error::Unknown(_) | Error::NoFile | Error::NotSupported(_) => {
                 StatusCode::NOT_FOUND
             }
             Error::Invalid(_) | Error::Parameter { .. } | Error::Faulty(_) => StatusCode::BAD_REQUEST,
-            Error::Processing(_) | Error::NothingSynced(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::Processing(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::NothingSynced(said) => {
+                let status = said.status.filter(|status| PASSED_ON.contains(status));
+                let status = status.and_then(|status| StatusCode::from_u16(status).ok());
+                status.unwrap_or(StatusCode::UNPROCESSABLE_ENTITY)
+            }
             Error::Syncing(_) => StatusCode::TOO_MANY_REQUESTS,
             Error::NotAcceptable(_) | Error::NoCoding => StatusCode::NOT_ACCEPTABLE,
             Error::Range(_) => StatusCode::RANGE_NOT_SATISFIABLE,
@@ -208,9 +222,12 @@ impl Error {
     fn code(&self) -> IssueType {
         match self {
             Error::BadToken(consent::Refusal::Unavailable) | Error::Internal(_) => IssueType::Exception,
-            Error::NoToken | Error::BadToken(_) | Error::ConsentToken | Error::ApplicationToken | Error::SecretKey => {
-                IssueType::Login
-            }
+            Error::NoToken
+            | Error::BadToken(_)
+            | Error::ConsentToken
+            | Error::ApplicationToken
+            | Error::KeyPair
+            | Error::SecretKey => IssueType::Login,
             Error::TestMode | Error::Forbidden(_) => IssueType::Forbidden,
             Error::NotFound { .. } | Error::Unknown(_) | Error::NoFile => IssueType::NotFound,
             Error::NotSupported(_)
@@ -250,26 +267,42 @@ impl Error {
         }
     }
 
-    /// Returns the OperationOutcome as JSON. The issues that sources returned follow the error's own issue,
-    /// unchanged.
+    /// Returns the OperationOutcome as JSON. If sources sent issues, these are the outcome's issues. The error's own
+    /// issue follows them only if none of them is an error.
     pub(super) fn outcome_json(&self) -> String {
         let outcome = self.outcome();
         match self {
-            Error::NothingSynced(said) if !said.is_empty() => {
-                let mut whole = serde_json::to_value(&outcome).unwrap_or_default();
-                if let Some(issues) = whole["issue"].as_array_mut() {
-                    issues.extend(said.iter().cloned());
+            Error::NothingSynced(said) if !said.issue.is_empty() => {
+                let is_error = |issue: &Value| matches!(issue["severity"].as_str(), Some("error" | "fatal"));
+                let mut issues = said.issue.clone();
+                if !issues.iter().any(is_error) {
+                    issues.extend(
+                        outcome
+                            .issues()
+                            .iter()
+                            .filter_map(|issue| serde_json::to_value(issue).ok()),
+                    );
                 }
-                whole.to_string()
+                json!({"resourceType": "OperationOutcome", "issue": issues}).to_string()
             }
             _ => outcome.to_json(),
         }
     }
 
-    /// Returns the challenge for `WWW-Authenticate` (RFC 6750). It has an error code only if the request's token is
-    /// the cause of the error.
+    /// Returns the error for a route outside of `/fhir`. Its form has no place for the issues of sources, so it does
+    /// not have their status either.
+    pub(super) fn without_sources(self) -> Error {
+        match self {
+            Error::NothingSynced(_) => Error::NothingSynced(SourceOutcome::default()),
+            error => error,
+        }
+    }
+
+    /// Returns the challenge for `WWW-Authenticate` (RFC 6750, RFC 7617). It has an error code only if the request's
+    /// token is the cause of the error.
     fn challenge(&self) -> Option<String> {
         match self {
+            Error::KeyPair => Some(r#"Basic realm="records", charset="UTF-8""#.to_owned()),
             Error::NoToken | Error::SecretKey => Some(bearer_challenge(None)),
             Error::BadToken(consent::Refusal::Unavailable) => None,
             Error::BadToken(refusal) => Some(bearer_challenge(Some(&refusal.to_string()))),

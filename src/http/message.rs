@@ -43,6 +43,12 @@ impl From<consent::Error> for Refused {
     }
 }
 
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Error {
+        refused.0
+    }
+}
+
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
         let mut response = self.0.into_response();

@@ -45,6 +45,8 @@ pub struct Options {
     pub explain: bool,
     /// Whether the console is available.
     pub console: bool,
+    /// Whether the addresses of attachments are signed, so that they can be read without a token.
+    pub signed_attachments: bool,
     /// The HTTP client that calls sources, identity providers and record locators.
     pub sources: Client,
     /// The design and the texts of the patient's pages.
@@ -68,6 +70,7 @@ pub struct Service {
     pub(super) limits: Limits,
     pub(super) explain: bool,
     pub(super) console: bool,
+    pub(super) signed_attachments: bool,
     /// The slow requests, which the console shows.
     pub(super) slow: SlowRequests,
     pub(super) sources: Client,
@@ -107,6 +110,7 @@ impl Service {
             limits,
             explain,
             console,
+            signed_attachments,
             sources,
             pages,
             reader,
@@ -132,6 +136,7 @@ impl Service {
             limits,
             explain,
             console,
+            signed_attachments,
             slow: SlowRequests::default(),
             sources,
             pages,

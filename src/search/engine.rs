@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::SearchError;
+use super::bundle::attached::AddressSigner;
 use super::includes::included::IncludeLimits;
 use super::note::Note;
 use super::paging::page_token::PageToken;
@@ -53,6 +54,8 @@ pub struct Engine {
     stop: Stop,
     /// Remarks about the records that the searches find.
     notes: Arc<[Note]>,
+    /// Signs the addresses of attachments in the answers of this engine.
+    signer: Option<AddressSigner>,
 }
 
 impl Engine {
@@ -68,6 +71,7 @@ impl Engine {
             work: WorkLimits::default(),
             stop: Stop::default(),
             notes: Arc::default(),
+            signer: None,
         }
     }
 
@@ -99,6 +103,16 @@ impl Engine {
 
     pub(super) fn notes(&self) -> &[Note] {
         &self.notes
+    }
+
+    /// Returns the same engine for one request. If there is a signer, it signs the addresses of attachments in the
+    /// Bundles of the returned engine.
+    pub fn signing(self, signer: Option<AddressSigner>) -> Engine {
+        Engine { signer, ..self }
+    }
+
+    pub(super) fn signer(&self) -> Option<&AddressSigner> {
+        self.signer.as_ref()
     }
 
     /// Makes every search a plan that evaluates each criterion on each row of its scope. The plan ignores statistics,

@@ -18,7 +18,7 @@ mod run;
 pub mod written;
 
 pub use crate::lake::scan::Stop;
-pub use bundle::attached::with_base;
+pub use bundle::attached::{AddressSigner, with_addresses, with_base};
 pub use bundle::subset::Subset;
 pub use engine::{Engine, MAX_PAGE_BYTES, WorkLimits};
 pub use error::SearchError;

@@ -334,6 +334,36 @@ fn an_initial_access_token_is_good_for_one_registration() {
 }
 
 #[test]
+fn a_registration_access_token_is_for_one_mode_of_an_application() {
+    let folder = folder();
+    let data = folder.path();
+    done(data, &["app", "create", "x"]);
+    let store = Store::open(data, Clock::System).unwrap();
+    let registrations = store.managed_registrations();
+    for mode in ["live", "test"] {
+        let made = json(data, &["app", "registration-token", "x", "--mode", mode]);
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        let client = text("clientId");
+        assert!(client.starts_with(&format!("pk_{mode}_")), "{made}");
+        assert_eq!(
+            text("registrationClientUri"),
+            format!("http://127.0.0.1:8080/oauth/register/{client}")
+        );
+        let token = text("registrationAccessToken");
+        assert_eq!(registrations.open(&token, &client).unwrap().application.id, "x");
+    }
+    let shown = done(data, &["app", "registration-token", "x"]);
+    assert!(
+        shown.contains("/oauth/register/pk_live_") && shown.contains("rat_"),
+        "{shown}"
+    );
+    for wrong in [&["none"][..], &["local"]] {
+        let answer = run(data, &[&["app", "registration-token"], wrong].concat());
+        assert_eq!(answer.status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
 fn consents_are_listed_by_application_mode_and_state() {
     let server = Server::start(&[]);
     let app = App::register(&server.store, "app");

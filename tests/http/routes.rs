@@ -264,6 +264,8 @@ fn every_route_of_the_openapi_document_is_answered() {
             let response = if response.is_null() {
                 let component = described["responses"]["default"]["$ref"].as_str().unwrap();
                 document.pointer(component.strip_prefix('#').unwrap()).unwrap()
+            } else if let Some(component) = response["$ref"].as_str() {
+                document.pointer(component.strip_prefix('#').unwrap()).unwrap()
             } else {
                 response
             };

@@ -1,9 +1,11 @@
 //! The OAuth API over HTTP, from the exchange of a code.
 
+mod agreement;
 mod body;
 mod client;
 mod exchange;
 mod introspect;
+mod manage;
 mod model;
 mod refresh;
 mod register;

@@ -142,6 +142,83 @@ fn a_state_narrows_the_list() {
     }
 }
 
+/// Consents of this many sessions of a user, newest first.
+fn of_user(server: &Server, app: &App, user: &str, many: usize) -> Vec<String> {
+    let flow = Flow {
+        places: &[],
+        user: Some(user),
+        ..Flow::of(app)
+    };
+    let made = |_| {
+        server.store.clock().advance(1);
+        flow.begin(&server.store, &server.lake).consent
+    };
+    let mut ids: Vec<String> = (0..many).map(made).collect();
+    ids.reverse();
+    ids
+}
+
+#[test]
+fn an_external_id_narrows_the_list_and_its_pages() {
+    let (server, app) = server();
+    let other = App::register(&server.store, "other");
+    let (anna, odd) = ("anna", "= b & c/日本");
+    let of_anna = of_user(&server, &app, anna, 5);
+    let of_odd = of_user(&server, &app, odd, 3);
+    of_user(&server, &other, anna, 2);
+    let nobody = Flow {
+        places: &[],
+        user: None,
+        ..Flow::link(&app)
+    };
+    nobody.begin(&server.store, &server.lake);
+    let token = token(&server, &app, Mode::Test);
+    let query = |user: &str, more: &str| {
+        let mut query = form_urlencoded::Serializer::new(more.to_owned());
+        query.append_pair("externalId", user);
+        query.finish()
+    };
+    assert_eq!(walk(&server, &query(anna, "limit=2"), &token), (of_anna.clone(), 3));
+    assert_eq!(walk(&server, &query(odd, "limit=1"), &token), (of_odd.clone(), 3));
+    for user in ["ann", "ANNA", "anna%", "x' OR '1'='1"] {
+        assert_eq!(
+            ids(&page(&server, &query(user, ""), &token)),
+            Vec::<String>::new(),
+            "{user}"
+        );
+    }
+    server.store.consents().revoke(&of_anna[2], Actor::Operator).unwrap();
+    let revoked = query(anna, "state=REVOKED");
+    assert_eq!(ids(&page(&server, &revoked, &token)), [of_anna[2].clone()]);
+    // The cursor carries the filter.
+    let first = page(&server, &query(odd, "limit=1"), &token);
+    let cursor = first["meta"]["nextCursor"].as_str().unwrap();
+    assert!(!cursor.contains("anna"));
+    let (rest, _) = walk(&server, &format!("limit=1&cursor={cursor}"), &token);
+    assert_eq!(rest, of_odd[1..]);
+    for (cursor, user) in [
+        (cursor.to_owned(), anna),
+        (
+            page(&server, "limit=1", &token)["meta"]["nextCursor"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+            anna,
+        ),
+    ] {
+        let answer = server.get(&format!("/rest/consents?{}&cursor={cursor}", query(user, "")), &token);
+        assert_eq!(answer.status, 400, "{}", answer.text);
+        let message = answer.json()["message"].as_str().unwrap().to_owned();
+        assert!(
+            message.contains("externalId") && message.contains("cursor"),
+            "{message}"
+        );
+    }
+    let empty = server.get("/rest/consents?externalId=", &token);
+    assert_eq!(empty.status, 400, "{}", empty.text);
+    assert!(empty.json()["message"].as_str().unwrap().starts_with("externalId"));
+}
+
 #[test]
 fn a_token_lists_its_application_and_mode_only() {
     let (server, app) = server();

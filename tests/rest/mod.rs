@@ -2,6 +2,7 @@
 
 mod consent;
 mod list;
+mod revoke;
 
 use crate::harness::consented::App;
 use crate::harness::server::Server;

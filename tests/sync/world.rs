@@ -89,8 +89,18 @@ impl World {
         World::over(folder, lake, patients, Mode::Live)
     }
 
+    /// The same as [`World::new`] for live mode, with signed addresses of attachments.
+    pub(super) fn signing(patients: u64) -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let lake = kind::open_or_create(folder.path());
+        World::around(Server::signing(folder, lake), patients, Mode::Live)
+    }
+
     fn over(folder: tempfile::TempDir, lake: Lake, patients: u64, mode: Mode) -> World {
-        let server = Server::over(folder, lake, Limits::default());
+        World::around(Server::over(folder, lake, Limits::default()), patients, mode)
+    }
+
+    fn around(server: Server, patients: u64, mode: Mode) -> World {
         let file = rusqlite::Connection::open(server.folder().join("service.sqlite")).unwrap();
         file.busy_timeout(PATIENCE).unwrap();
         let world = World {

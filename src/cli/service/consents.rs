@@ -96,8 +96,8 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         application: arguments.application.as_deref(),
         mode: arguments.mode.map(lake::Mode::from),
         state: arguments.state,
-        after: None,
         limit: arguments.limit,
+        ..ConsentFilter::default()
     };
     let found = store.consents().list(&filter).map_err(Failure::other)?;
     if arguments.json {

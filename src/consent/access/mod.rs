@@ -14,6 +14,7 @@ pub(super) mod keys;
 pub(super) mod lifetime;
 pub(super) mod seal;
 pub(super) mod secret;
+pub(super) mod signed_address;
 pub(super) mod signing_keys;
 pub(super) mod token;
 pub(super) mod verified;

@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
@@ -20,8 +21,14 @@ const VARIABLE: &str = "TABULARIUM_KEY";
 const VERSION: u8 = 1;
 const KEY_LEN: usize = 32;
 
-/// The key that seals values.
-pub(in crate::consent) struct Sealer(RandomizedNonceKey);
+/// What the key that signs addresses of attachments is derived from, beside the service's key.
+const ADDRESSES: &[u8] = b"addresses of attachments";
+
+/// The keys of the service: the one that seals values, and the one that signs addresses of attachments.
+pub(in crate::consent) struct Sealer {
+    seals: RandomizedNonceKey,
+    addresses: hmac::Key,
+}
 
 impl Sealer {
     /// Reads the key from the environment variable, or else from the key file in `folder`. Makes that file if it is
@@ -32,14 +39,22 @@ impl Sealer {
             Err(std::env::VarError::NotPresent) => parsed(&key_file(&folder.join(FILE))?)?,
             Err(std::env::VarError::NotUnicode(_)) => return Err(Error::Key("TABULARIUM_KEY is no text")),
         };
-        let key = RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| Error::Key("it cannot seal"))?;
-        Ok(Sealer(key))
+        let derived = hmac::sign(&hmac::Key::new(HMAC_SHA256, &key), ADDRESSES);
+        Ok(Sealer {
+            seals: RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(|_| Error::Key("it cannot seal"))?,
+            addresses: hmac::Key::new(HMAC_SHA256, derived.as_ref()),
+        })
+    }
+
+    /// Returns the key that signs addresses of attachments.
+    pub(super) fn addresses(&self) -> &hmac::Key {
+        &self.addresses
     }
 
     pub(in crate::consent) fn seal(&self, purpose: &str, plain: &[u8]) -> Result<Vec<u8>, Error> {
         let mut text = plain.to_vec();
         let nonce = self
-            .0
+            .seals
             .seal_in_place_append_tag(Aad::from(purpose.as_bytes()), &mut text)
             .map_err(|_| Error::Key("it could not seal"))?;
         let mut sealed = vec![VERSION];
@@ -57,7 +72,9 @@ impl Sealer {
         let (nonce, text) = rest.split_at(NONCE_LEN);
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| bad())?;
         let mut text = text.to_vec();
-        let plain = self.0.open_in_place(nonce, Aad::from(purpose.as_bytes()), &mut text);
+        let plain = self
+            .seals
+            .open_in_place(nonce, Aad::from(purpose.as_bytes()), &mut text);
         Ok(plain.map_err(|_| bad())?.to_vec())
     }
 }

@@ -21,7 +21,7 @@ use super::verified::Access;
 use crate::lake::{Lake, Mode, PatientScope, Scope};
 
 /// The lifetime of an application token, in seconds.
-const APPLICATION_SECONDS: i64 = 1_800;
+pub(in crate::consent) const APPLICATION_SECONDS: i64 = 1_800;
 /// The maximum number of cached tokens.
 const REMEMBERED: usize = 16_384;
 /// The maximum length of a token in bytes. The service's own tokens have under 1,200. Longer ones are refused before

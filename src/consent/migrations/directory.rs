@@ -112,6 +112,19 @@ pub(super) const DIRECTORY_SEARCH: &str = "
         BEGIN UPDATE directory_change SET number = number + 1; END;
 ";
 
+/// Registration access tokens (RFC 7592). Each manages the registration of one application for one mode.
+pub(super) const REGISTRATION_ACCESS: &str = "
+    CREATE TABLE registration_access (
+        -- A newer token has a larger number.
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        digest BLOB NOT NULL UNIQUE,
+        application TEXT NOT NULL REFERENCES application (id) ON DELETE CASCADE,
+        mode TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+        created_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX registration_access_by_application ON registration_access (application, mode);
+";
+
 #[cfg(test)]
 mod tests {
     use super::super::run::{before, migrate};

@@ -13,6 +13,7 @@ use super::super::record::{Authorization, AuthorizationType, Consent, Job};
 use super::super::states::{AuthorizationEvent, AuthorizationState, JobEvent, JobState};
 use super::super::store::Store;
 use super::dangling::keep_dangling;
+use super::outcome::SourceOutcome;
 use super::report::{JobReport, keep_report};
 use super::retries::{RetryTarget, carry_missing, make_next, targets};
 
@@ -47,9 +48,8 @@ pub struct JobFailure<'a> {
     /// Whether the service has lost its access to the source. After a failed first sync, the credential is then
     /// deleted. Otherwise the application can request the first sync again.
     pub access_ended: bool,
-    /// The issues of the source's OperationOutcome, as a JSON array. They are stored encrypted, and only the
-    /// application gets them.
-    pub outcome: Option<&'a str>,
+    /// What the source said in OperationOutcomes. It is stored encrypted, and only the application gets it.
+    pub outcome: Option<&'a SourceOutcome>,
     /// The missing records. `None` if the job failed before it knew them.
     pub report: Option<&'a JobReport>,
 }
@@ -289,7 +289,8 @@ impl Jobs<'_> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure
             .outcome
-            .map(|outcome| self.store.seal(&purpose(id), outcome.as_bytes()))
+            .and_then(|outcome| serde_json::to_vec(outcome).ok())
+            .map(|outcome| self.store.seal(&purpose(id), &outcome))
             .transpose()?;
         self.end(id, |transaction, now, job| {
             job.step(transaction, now, JobEvent::Failed)?;
@@ -335,9 +336,8 @@ impl Jobs<'_> {
         })
     }
 
-    /// Returns the sources' messages about the failed first syncs of a consent. Each message is a JSON array with the
-    /// issues of the source's OperationOutcome.
-    pub fn source_outcomes(&self, consent: &str) -> Result<Vec<String>, Error> {
+    /// Returns what the sources said about the failed first syncs of a consent.
+    pub fn source_outcomes(&self, consent: &str) -> Result<Vec<SourceOutcome>, Error> {
         let sql = "SELECT job.id, job.outcome FROM sync_job AS job
                    JOIN patient_authorization AS auth ON auth.id = job.authorization
                    WHERE auth.consent = ?1 AND auth.state = 'ERRORED' AND job.outcome IS NOT NULL ORDER BY auth.ordinal";
@@ -348,7 +348,8 @@ impl Jobs<'_> {
         })?;
         let opened = kept.into_iter().map(|(job, sealed)| {
             let plain = self.store.unseal(&purpose(&job), &sealed)?;
-            String::from_utf8(plain).map_err(|_| Error::Lost("outcome of a sync"))
+            // An outcome that an earlier release stored has another form. It counts as none.
+            Ok(serde_json::from_slice(&plain).unwrap_or_default())
         });
         opened.collect()
     }

@@ -26,7 +26,8 @@ pub(in crate::http) fn routes() -> Vec<Route> {
                 "The link component, a script for an application's pages",
             )
             .open()
-            .answers(&["text/javascript"], &schema("string", "the script")),
+            .answers(&["text/javascript"], &schema("string", "the script"))
+            .response_header(200, "ETag", "of the script"),
         ),
         Route::at("/errors").get(
             codes::index,
@@ -95,12 +96,18 @@ fn authorize(id: &'static str, external_id: bool) -> Operation {
             "redirect_uri",
             text("one that is registered, to the letter; a loopback address with any port"),
         )
-        .required_query("response_type", json!({"type": "string", "enum": ["code"]}))
+        .required_query(
+            "response_type",
+            json!({"type": "string", "enum": ["code"], "description": "always code"}),
+        )
         .required_query(
             "code_challenge",
             json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$", "description": "RFC 7636"}),
         )
-        .required_query("code_challenge_method", json!({"type": "string", "enum": ["S256"]}))
+        .required_query(
+            "code_challenge_method",
+            json!({"type": "string", "enum": ["S256"], "description": "always S256 (RFC 7636)"}),
+        )
         .required_query(
             "scope",
             text("launch/patient; with offline_access for MULTIPLE usage; others are ignored"),
@@ -132,6 +139,7 @@ fn authorize(id: &'static str, external_id: bool) -> Operation {
             json!({"type": "string", "format": "date", "description": "with svc_search_mode"}),
         )
         .response(303, "Into the flow; or an error, to the redirect URI", &[], &json!({}))
+        .response_header(303, "Location", "the first page of the flow, or the redirect URI")
         .response(
             400,
             "A page, where the client or its redirect URI is not known",
@@ -152,11 +160,13 @@ fn link_start() -> Operation {
         .required_query("channel", text("by which the component knows its answer"))
         .query(
             "display",
-            json!({"type": "string", "enum": ["popup", "iframe"], "default": "popup"}),
+            json!({"type": "string", "enum": ["popup", "iframe"], "default": "popup",
+                "description": "where the component shows the pages"}),
         )
         .query(
             "usage",
-            json!({"type": "string", "enum": ["ONE_TIME", "MULTIPLE"], "default": "ONE_TIME"}),
+            json!({"type": "string", "enum": ["ONE_TIME", "MULTIPLE"], "default": "ONE_TIME",
+                "description": "MULTIPLE requests lasting access"}),
         )
         .query("svc_external_id", text("the application's identifier for the user"))
         .query("svc_endpoint_id", text("the endpoint to connect without a choice"))
@@ -167,6 +177,7 @@ fn link_start() -> Operation {
         .query("svc_hint_last_name", text("with svc_search_mode"))
         .query("svc_hint_dob", text("with svc_search_mode"))
         .response(303, "Into the flow", &[], &json!({}))
+        .response_header(303, "Location", "the first page of the flow")
         .response(
             400,
             "A page, where the application or the origin is not known",

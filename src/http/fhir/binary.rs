@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::header::{
-    ACCEPT, ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
-    ETAG, IF_RANGE, LAST_MODIFIED, RANGE, VARY,
+    ACCEPT, ACCEPT_RANGES, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_RANGE, LAST_MODIFIED, RANGE, VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::Response;
@@ -31,12 +31,14 @@ use super::range::{Asked, asked};
 use super::read::{part, subset};
 use super::resource_type::resource_type;
 use super::search;
+use super::signed::{Presented, SIGNATURE};
 use crate::lake::{Attached, AttachmentContent, AttachmentRange};
 use crate::search::with_base;
 
 const BINARY: &str = "Binary";
 /// The policy of the bytes: they must not run, be framed, or load anything.
 const SANDBOX: HeaderValue = HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox");
+const NOT_KEPT: HeaderValue = HeaderValue::from_static("private, no-store");
 const BYTES: HeaderValue = HeaderValue::from_static("bytes");
 const UNKNOWN: &str = "application/octet-stream";
 /// The media types that a browser displays without running them. It must download all others.
@@ -61,6 +63,20 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     let operation = Operation::new(
         "readBinary",
         "A Binary: its bytes, or the resource for who accepts application/fhir+json",
+    )
+    .by_token_or_address()
+    .query(
+        SIGNATURE,
+        schema(
+            "string",
+            "of a signed address, as serve --signed-attachments makes them; with authorization, jti and until it replaces a token",
+        ),
+    )
+    .query("authorization", schema("string", "of a signed address: the authorization that brought the Binary"))
+    .query("jti", schema("string", "of a signed address: the id of the token that read the record"))
+    .query(
+        "until",
+        schema("integer", "of a signed address: its end, in seconds since the Unix epoch"),
     )
     .query("_format", schema("string", "application/fhir+json for the resource"))
     .query(
@@ -104,26 +120,41 @@ pub(in crate::http) fn routes() -> Vec<Route> {
 }
 
 /// Answers `GET /fhir/Binary/{id}`.
+///
+/// A request without a token may have a signed address.
 async fn read(
     State(service): State<Arc<Service>>,
-    Caller(access): Caller,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<Response, Error> {
+    let (mut request, _) = request.into_parts();
+    let presented = Presented::of(&service, request.uri.query());
+    let presented = presented.filter(|_| !request.headers.contains_key(AUTHORIZATION));
+    let is_signed = presented.is_some();
+    let scope = match presented {
+        Some(presented) => {
+            let id = id.clone();
+            service.blocking(move |service| presented.scope(service, &id)).await??
+        }
+        None => Caller::from_request_parts(&mut request, &service)
+            .await?
+            .0
+            .scope
+            .clone(),
+    };
     if id.starts_with(['$', '_']) {
         let meant = meant_operation(&[BINARY], &id);
         return Err(Error::NotSupported(format!(
             "GET {BINARY}/{id} is not supported{meant}"
         )));
     }
-    let query = request.uri().query().map(str::to_owned);
+    let query = request.uri.query().map(str::to_owned);
     let format = parameter(query.as_deref(), "_format");
     if format.is_some() {
-        json_admitted(request.headers(), format.as_deref())?;
+        json_admitted(&request.headers, format.as_deref())?;
     }
     let subset = subset(resource_type(BINARY)?, query.as_deref())?;
     let indented = wants_pretty(query.as_deref())?;
-    let scope = access.scope.clone();
     let found = {
         let id = id.clone();
         service
@@ -136,7 +167,7 @@ async fn read(
             id,
         });
     };
-    let headers = request.headers();
+    let headers = &request.headers;
     let version = Version::new(row.version, row.last_updated);
     let head: Head<'_> = serde_json::from_slice(&row.resource).map_err(Error::internal)?;
     let stored = head.content_type.filter(|content_type| is_media_type(content_type));
@@ -161,11 +192,16 @@ async fn read(
             (None, Some(data)) => Stored::Inline(decoded(&data)?),
             (None, None) => Stored::Inline(Bytes::new()),
         };
-        let is_head = request.method() == Method::HEAD;
+        let is_head = request.method == Method::HEAD;
         raw_answer(&service, &version, headers, media, bytes, is_head).await?
     };
     response.headers_mut().append(VARY, HeaderValue::from_static("accept"));
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, SANDBOX);
+    if is_signed {
+        // A request with a token gets such a header in every answer. This one has no token, and must not be kept
+        // either.
+        response.headers_mut().insert(CACHE_CONTROL, NOT_KEPT);
+    }
     Ok(response)
 }
 

@@ -12,4 +12,5 @@ pub(super) mod range;
 pub(super) mod read;
 pub(super) mod resource_type;
 pub(super) mod search;
+mod signed;
 pub(super) mod view;

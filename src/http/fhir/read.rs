@@ -19,11 +19,12 @@ use super::conditional::Version;
 use super::negotiate::{FHIR_JSON, json_admitted, parameter, wants_pretty};
 use super::patient_wildcard;
 use super::resource_type::resource_type;
+use super::signed::signer;
 use crate::columns::json::pretty;
 use crate::fhir::TypeId;
 use crate::lake::Snapshot;
 use crate::search::raw;
-use crate::search::{Subset, with_base};
+use crate::search::{Subset, with_addresses};
 
 /// Returns the route of reads.
 pub(in crate::http) fn routes() -> Vec<Route> {
@@ -82,10 +83,12 @@ async fn read(
     let version = Version::new(found.version, found.last_updated);
     let held = version.is_held(headers);
     let shown = match subset.filter(|_| !held) {
-        Some(subset) => part(&subset, type_id, found.resource),
-        None => found.resource,
+        Some(subset) => part(&subset, type_id, found.resource.clone()),
+        None => found.resource.clone(),
     };
-    let shown = with_base(&shown, &service.fhir_base).unwrap_or(shown);
+    let signer = signer(&service, &access);
+    let addressed = with_addresses(&shown, &found.resource, &service.fhir_base, signer.as_ref());
+    let shown = addressed.unwrap_or(shown);
     let mut response = Response::new(if held {
         // Use a body of unknown length. An empty body of known length would add the header `Content-Length: 0` to the
         // 304, and this header would claim that the full response is empty.

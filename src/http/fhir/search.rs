@@ -18,6 +18,7 @@ use super::super::service::Service;
 use super::super::shape::notes;
 use super::negotiate::{Preferred, json_admitted, pretty_value};
 use super::resource_type::resource_type;
+use super::signed::signer;
 use super::{explain, patient_wildcard};
 use crate::columns::json::pretty;
 use crate::consent::Access;
@@ -276,7 +277,8 @@ async fn answer(
     let turn = service.search_turn(&access.subject).await?;
     let served = service.clone();
     let search = move |stop| {
-        let (service, engine) = (served.clone(), served.engine.until(stop).noting(notes));
+        let signer = signer(&served, &access);
+        let (service, engine) = (served.clone(), served.engine.until(stop).noting(notes).signing(signer));
         async move {
             // Keep the turn until the end even if the client disconnects: the limit counts running work.
             let _turn = turn;

@@ -47,7 +47,7 @@ pub(super) async fn create(
             format!("the service's own address is too long for links, whose URL has at most {LONGEST_URL} letters");
         return Err(Error::Processing(problem).into());
     }
-    let access = present(access, &service)?;
+    let access = present(access, &service).map_err(Error::without_sources)?;
     // Read the terms before the records. If the consent's sources or its end change after this, the store does not
     // create the link (`LinkRefusal::Changed`).
     let terms = service.store.health_links().terms(&access.subject)?;

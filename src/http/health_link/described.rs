@@ -102,6 +102,7 @@ pub(super) fn manifest() -> Operation {
             JSON,
             &named("RemainingAttempts", object(&["remainingAttempts"], remaining)),
         )
+        .response_header(401, "WWW-Authenticate", "that a passcode is needed")
 }
 
 pub(super) fn direct() -> Operation {

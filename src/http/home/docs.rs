@@ -21,7 +21,7 @@ const HTML: &str = "text/html";
 /// The name of a service without a brand.
 const NAME: &str = "Tabularium";
 /// The methods in the order of the page. HEAD is left out, because it is GET without a body.
-const METHODS: [&str; 3] = ["get", "post", "delete"];
+const METHODS: [&str; 4] = ["get", "post", "put", "delete"];
 
 #[derive(Template)]
 #[template(path = "home/index.html")]
@@ -201,14 +201,12 @@ impl<'a> Shown<'a> {
             .as_array()
             .map(Vec::as_slice)
             .unwrap_or_default();
-        let answers = members(&operation["responses"]).map(|(status, response)| Answer {
+        // The page has the refusals of all operations once, at its end.
+        let answers = members(&operation["responses"])
+            .filter(|(status, response)| *status == "default" || response.get("$ref").is_none());
+        let answers = answers.map(|(status, response)| Answer {
             status,
-            about: match response["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
-                Some("outcome") => "Why not, as an OperationOutcome",
-                Some("oauth") => "Why not, as OAuth says it",
-                Some(_) => "Why not, in a sentence",
-                None => text(&response["description"]),
-            },
+            about: text(&resolved(document, response)["description"]),
             media: members(&response["content"]).map(|(media, _)| media).collect(),
         });
         let (credential, proof) = credential(&operation["security"]);
@@ -294,6 +292,8 @@ fn credential(security: &Value) -> (&'static str, Proof) {
     match security.as_array().map(Vec::as_slice) {
         None => ("access token", Proof::Token),
         Some([]) => ("none", Proof::Nothing),
+        Some([only]) if only.get("registration").is_some() => ("registration access token", Proof::Token),
+        Some([first, ..]) if first.get("oauth2").is_some() => ("access token, or a signed address", Proof::Token),
         Some([_]) => ("key pair (Basic)", Proof::Keys),
         Some(_) => ("key pair (Basic or in the body), or client_id alone", Proof::Keys),
     }

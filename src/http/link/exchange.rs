@@ -49,12 +49,12 @@ pub(super) async fn exchange(State(service): State<Arc<Service>>, request: Reque
 
 fn answer<'g>(service: &Service, granted: &'g Granted) -> Result<Answer<'g>, Error> {
     let full_consent = &granted.full_consent;
-    let primary = full_consent.primary();
     let now = service.store.clock().now();
+    let primary = full_consent.primary(now);
     Ok(Answer {
         access_token: &granted.access.token,
         expires_in: seconds_left(&granted.access),
-        usage: usage(full_consent),
+        usage: usage(full_consent, now),
         refresh_token: granted.refresh.as_ref().map(|(token, _)| token.as_str()),
         refresh_expires_in: granted.refresh.as_ref().map(|(_, seconds)| *seconds),
         patient: full_consent.consent.patients.first().map(|id| format!("Patient/{id}")),

@@ -31,7 +31,7 @@ fn refreshed(service: &Service, granted: &Granted) -> Result<Response, Error> {
     let full_consent = &granted.full_consent;
     let now = service.store.clock().now();
     let max = full_consent
-        .primary()
+        .primary(now)
         .map_or(MaxAuth::Unsupported, |source| source.max_auth(now));
     let sync = sync(service, full_consent, None, true)?;
     TokenAnswer::of_consent(granted)

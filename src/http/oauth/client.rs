@@ -1,15 +1,23 @@
 //! Reads which client a request to a token endpoint names (RFC 6749, section 2.3.1). The request sends the client's
 //! key pair by `Authorization: Basic`, or `client_id` in the body with or without `client_secret`. A request that
-//! does both is refused. This file does not check whether the client exists.
+//! does both is refused. [`Identity`] does not check whether the client exists; [`KeyPair`] does.
 
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::body::Fields;
 use super::error::OAuthError;
+use crate::consent::Client;
+use crate::http::error::Error;
+use crate::http::message::Refused;
+use crate::http::service::Service;
 
 /// Decodes base64 with or without padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -71,6 +79,24 @@ impl Identity {
 impl std::fmt::Debug for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Identity").field(&self.client()).finish()
+    }
+}
+
+/// The client of a request that sends its active key pair by `Authorization: Basic`, on a route outside of the token
+/// endpoints. The request is charged to the client's rate.
+pub(in crate::http) struct KeyPair(pub(in crate::http) Client);
+
+impl FromRequestParts<Arc<Service>> for KeyPair {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Arc<Service>) -> Result<KeyPair, Refused> {
+        let Ok(Some((client, secret))) = basic(&parts.headers) else {
+            return Err(Error::KeyPair.into());
+        };
+        let client = service.store.clients().with_secret(&client, &secret)?;
+        let client = client.ok_or(Error::KeyPair)?;
+        service.throttle.charge_credential(&client.id, &parts.extensions)?;
+        Ok(KeyPair(client))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::http::routes::{list, named, object, one_of, or_null};
+use crate::http::routes::{named, object, one_of, or_null};
 use crate::http::shape::described::{endpoint, max_auth, sync, usage, user};
 
 /// The media types of bodies that token endpoints accept.
@@ -42,7 +42,7 @@ pub(in crate::http) fn link_tokens() -> Value {
 pub(in crate::http) fn introspection() -> Value {
     let text = json!({"type": "string"});
     let time = json!({"type": "integer", "description": "seconds since the Unix epoch"});
-    let active = json!({"type": "boolean", "description": "false also once the records of every source are over"});
+    let active = json!({"type": "boolean", "description": "whether the token is valid and the source can be used: EXCHANGED, with records that are not over or erased"});
     let properties = json!({
         "jti": text, "iat": time, "exp": time, "active": active, "iss": text, "aud": text, "sub": text,
         "client_id": text, "patient": text, "user": or_null(&user()), "state": text, "usage": usage(),
@@ -68,31 +68,6 @@ pub(in crate::http) fn count() -> Value {
     named("Revoked", object(&["count"], json!({"count": {"type": "integer"}})))
 }
 
-/// Returns the schema of a registration request: the client's metadata.
-pub(in crate::http) fn registration() -> Value {
-    named("ClientMetadata", object(&[], metadata()))
-}
-
-/// Returns the schema of a registration response: the client's metadata with its keys.
-pub(in crate::http) fn registered() -> Value {
-    let mut properties = metadata();
-    properties["client_id"] = json!({"type": "string", "description": "the publishable key"});
-    properties["client_secret"] = json!({"type": "string", "description": "the secret key; not for public clients"});
-    properties["client_id_issued_at"] = json!({"type": "integer", "description": "seconds since the Unix epoch"});
-    properties["client_secret_expires_at"] = json!({"type": "integer", "const": 0});
-    let required = [
-        "client_id",
-        "client_id_issued_at",
-        "client_secret_expires_at",
-        "redirect_uris",
-        "token_endpoint_auth_method",
-        "grant_types",
-        "response_types",
-        "client_name",
-    ];
-    named("RegisteredClient", object(&required, properties))
-}
-
 const TOKENS: [&str; 3] = ["access_token", "token_type", "expires_in"];
 
 fn token_properties() -> Value {
@@ -106,17 +81,5 @@ fn token_properties() -> Value {
         "patient": text("of patient tokens: the id of the consent's primary Patient"),
         "refresh_token": text("of patient tokens"),
         "refresh_expires_in": seconds("of patient tokens: how long they can be refreshed"),
-    })
-}
-
-fn metadata() -> Value {
-    let text = json!({"type": "string"});
-    let texts = list(&text);
-    json!({
-        "redirect_uris": texts,
-        "token_endpoint_auth_method": one_of(["client_secret_basic", "client_secret_post", "none"]),
-        "grant_types": texts, "response_types": texts, "client_name": text, "scope": text, "client_uri": text,
-        "logo_uri": text, "tos_uri": text, "policy_uri": text, "contacts": texts, "software_id": text,
-        "software_version": text,
     })
 }

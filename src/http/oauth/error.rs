@@ -42,6 +42,9 @@ pub(in crate::http) enum OAuthError {
     /// `invalid_token`: the initial access token of a registration is invalid (RFC 6750).
     #[error("the initial access token is unknown, used or expired")]
     InitialAccessToken,
+    /// `invalid_token`: the registration access token is missing, or not valid for the client (RFC 7592).
+    #[error("the registration access token is missing, or not valid for this client")]
+    RegistrationAccess,
     /// An error that any route may have: the request could not be read, a rate limit applies, or the service failed.
     #[error("{0}")]
     Common(#[from] Error),
@@ -77,7 +80,9 @@ impl OAuthError {
             OAuthError::GrantType => ("unsupported_grant_type", StatusCode::BAD_REQUEST),
             OAuthError::RedirectUri(_) => ("invalid_redirect_uri", StatusCode::BAD_REQUEST),
             OAuthError::Metadata(_) => ("invalid_client_metadata", StatusCode::BAD_REQUEST),
-            OAuthError::InitialAccessToken => (INVALID_TOKEN, StatusCode::UNAUTHORIZED),
+            OAuthError::InitialAccessToken | OAuthError::RegistrationAccess => {
+                (INVALID_TOKEN, StatusCode::UNAUTHORIZED)
+            }
             OAuthError::Common(error) => (code(error.status()), error.status()),
         }
     }
@@ -135,7 +140,13 @@ pub(in crate::http) fn rendered(error: &Error) -> Response {
         other => code(other.status()),
     };
     let mut response = error.head();
-    let body = json!({"error": code, "error_description": described(&error.to_string())});
+    // RFC 6749 has no code for a rate limit, so the description names FHIR's code.
+    let description = if response.status() == StatusCode::TOO_MANY_REQUESTS {
+        format!("throttled: {error}")
+    } else {
+        error.to_string()
+    };
+    let body = json!({"error": code, "error_description": described(&description)});
     *response.body_mut() = Body::from(body.to_string());
     let head = response.headers_mut();
     head.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

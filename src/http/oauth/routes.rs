@@ -1,7 +1,7 @@
 //! The routes of the OAuth API, and their part of the OpenAPI document.
 
-use super::described::{BODIES, count, grant, introspection, registered, registration, secret, tokens};
-use super::{introspect, register, revoke, token};
+use super::described::{BODIES, count, grant, introspection, secret, tokens};
+use super::{introspect, registration, revoke, token};
 use crate::http::routes::{Operation, Route};
 
 const JSON: [&str; 1] = ["application/json"];
@@ -31,20 +31,12 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     )
     .body(&BODIES, "The secret key of the application and mode", &secret())
     .response(200, "How many patient authorizations were ended", &JSON, &count());
-    let about = "Register a client (RFC 7591): of test mode, with an initial access token of live mode";
-    let register = Operation::new("register", about)
-        .open()
-        .body(&JSON, "The client's metadata", &registration())
-        .response(
-            201,
-            "The client with its keys, which are told this once",
-            &JSON,
-            &registered(),
-        );
     vec![
         Route::at("/oauth/token").post(token::token, token),
         Route::at("/oauth/introspect").get(introspect::introspect, introspect),
         Route::at("/oauth/revoke").post(revoke::revoke, revoke),
-        Route::at("/oauth/register").post(register::register, register),
     ]
+    .into_iter()
+    .chain(registration::routes())
+    .collect()
 }

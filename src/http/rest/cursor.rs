@@ -8,19 +8,30 @@ use crate::consent::{ConsentState, Store};
 use crate::http::error::Error;
 use crate::lake::Scope;
 
+/// The filters of a list. A field that is `None` is no condition.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Filters {
+    pub(super) state: Option<ConsentState>,
+    /// The application's identifier of the user.
+    pub(super) external_id: Option<String>,
+}
+
 /// The position at which the next page of a list begins: after the consent that was created at `at` and has this `id`.
-/// `state` is the state that filters the list, `None` without a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) at: i64,
     pub(super) id: String,
-    pub(super) state: Option<ConsentState>,
+    pub(super) filters: Filters,
 }
 
 impl Cursor {
     /// Encrypts the cursor for `meta.nextCursor`.
     pub(super) fn seal(&self, store: &Store, scope: &Scope) -> Result<String, Error> {
-        let plain = format!("{} {} {}", self.at, self.id, self.state.map_or("", ConsentState::name));
+        let Filters { state, external_id } = &self.filters;
+        let state = state.map_or("", ConsentState::name);
+        // The identifier may have any characters, so it comes last. The sign says that there is one.
+        let external_id = external_id.iter().map(|id| format!("={id}")).collect::<String>();
+        let plain = format!("{} {} {state} {external_id}", self.at, self.id);
         let sealed = store.seal(&purpose(scope), plain.as_bytes()).map_err(Error::internal)?;
         Ok(URL_SAFE_NO_PAD.encode(sealed))
     }
@@ -32,14 +43,19 @@ impl Cursor {
             let plain = store.unseal(&purpose(scope), &sealed).ok()?;
             let plain = String::from_utf8(plain).ok()?;
             let (at, rest) = plain.split_once(' ')?;
-            let (id, state) = rest.split_once(' ')?;
-            Some(Cursor {
-                at: at.parse().ok()?,
-                id: id.to_owned(),
+            let (id, rest) = rest.split_once(' ')?;
+            let (state, external_id) = rest.split_once(' ')?;
+            let filters = Filters {
                 state: match state {
                     "" => None,
                     name => Some(ConsentState::named(name)?),
                 },
+                external_id: external_id.strip_prefix('=').map(str::to_owned),
+            };
+            Some(Cursor {
+                at: at.parse().ok()?,
+                id: id.to_owned(),
+                filters,
             })
         };
         opened().ok_or_else(|| Error::Invalid("cursor is none that this list gave".to_owned()))

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Filters};
 use super::described;
 use super::shown::{Extent, ShownConsent};
 use crate::consent::{Access, ConsentFilter, ConsentState};
@@ -25,7 +25,8 @@ const LARGEST_PAGE: u32 = 100;
 
 pub(super) fn routes() -> Vec<Route> {
     let states: Vec<&str> = ConsentState::ALL.iter().map(|state| state.name()).collect();
-    let limit = json!({"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": PAGE});
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE, "default": PAGE,
+        "description": "consents on a page"});
     let operation = Operation::new(
         "consents",
         "The consents of the application and mode of the token, newest first",
@@ -33,9 +34,22 @@ pub(super) fn routes() -> Vec<Route> {
     .query("limit", limit)
     .query(
         "cursor",
-        schema("string", "meta.nextCursor of the page before; it carries the state"),
+        schema(
+            "string",
+            "meta.nextCursor of the page before; it carries the state and the externalId",
+        ),
     )
-    .query("state", json!({"type": "string", "enum": states}))
+    .query(
+        "state",
+        json!({"type": "string", "enum": states, "description": "only consents in this state"}),
+    )
+    .query(
+        "externalId",
+        schema(
+            "string",
+            "only consents of this user: the value of svc_external_id or externalId",
+        ),
+    )
     .response(
         200,
         "Consents in summary, and in meta how to go on",
@@ -62,27 +76,23 @@ async fn list(
 
 fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value, Refused> {
     let limit = limit(parameter(query, "limit").as_deref())?;
-    let state = state(parameter(query, "state").as_deref())?;
+    let asked = Filters {
+        state: state(parameter(query, "state").as_deref())?,
+        external_id: external_id(parameter(query, "externalId"))?,
+    };
     let (store, scope) = (&*service.store, &*access.scope);
     let cursor = parameter(query, "cursor").filter(|text| !text.is_empty());
     let cursor = cursor.map(|text| Cursor::open(&text, store, scope)).transpose()?;
-    // A cursor carries the state that filters its list. The parameter `state` must not contradict it.
-    let state = match (&cursor, state) {
-        (Some(cursor), Some(state)) if cursor.state != Some(state) => {
-            let of = cursor.state.map_or("without a state", ConsentState::name);
-            let problem = format!(
-                "state is {state}, and the cursor is of a list {of}: leave state out, or begin without the cursor"
-            );
-            return Err(Error::Invalid(problem).into());
-        }
-        (Some(cursor), _) => cursor.state,
-        (None, state) => state,
+    let filters = match &cursor {
+        Some(cursor) => agreed(&cursor.filters, &asked)?,
+        None => &asked,
     };
     // Read one consent more than requested, to know whether there is another page.
     let mut found = store.consents().list(&ConsentFilter {
         application: Some(&scope.application),
         mode: Some(scope.mode),
-        state,
+        state: filters.state,
+        external_id: filters.external_id.as_deref(),
         after: cursor.as_ref().map(|cursor| (cursor.at, cursor.id.as_str())),
         limit: limit + 1,
     })?;
@@ -91,8 +101,12 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
     let next = match found.last().filter(|_| more) {
         None => None,
         Some(last) => {
-            let (at, id) = (last.consent.created_at, last.consent.id.clone());
-            Some(Cursor { at, id, state }.seal(store, scope)?)
+            let next = Cursor {
+                at: last.consent.created_at,
+                id: last.consent.id.clone(),
+                filters: filters.clone(),
+            };
+            Some(next.seal(store, scope)?)
         }
     };
     let shown = found
@@ -100,6 +114,22 @@ fn page(service: &Service, access: &Access, query: Option<&str>) -> Result<Value
         .map(|full_consent| ShownConsent::of(service, full_consent, Extent::Summary));
     let shown: Vec<_> = shown.collect::<Result<_, _>>()?;
     Ok(json!({"consents": shown, "meta": {"hasMore": more, "nextCursor": next}}))
+}
+
+/// Returns the filters of a cursor. It carries those of its list, so parameters may repeat them, but not contradict
+/// them.
+fn agreed<'c>(of_cursor: &'c Filters, asked: &Filters) -> Result<&'c Filters, Error> {
+    if let Some(state) = asked.state.filter(|_| asked.state != of_cursor.state) {
+        let of = of_cursor.state.map_or("without a state", ConsentState::name);
+        let problem =
+            format!("state is {state}, and the cursor is of a list {of}: leave state out, or begin without the cursor");
+        return Err(Error::Invalid(problem));
+    }
+    if asked.external_id.is_some() && asked.external_id != of_cursor.external_id {
+        let problem = "externalId is not that of the cursor's list: leave externalId out, or begin without the cursor";
+        return Err(Error::Invalid(problem.to_owned()));
+    }
+    Ok(of_cursor)
 }
 
 fn limit(text: Option<&str>) -> Result<u32, Error> {
@@ -113,4 +143,11 @@ fn state(text: Option<&str>) -> Result<Option<ConsentState>, Error> {
     let names: Vec<&str> = ConsentState::ALL.iter().map(|state| state.name()).collect();
     let state = ConsentState::named(text).map(Some);
     state.ok_or_else(|| Error::Invalid(format!("state must be one of {}", names.join(", "))))
+}
+
+fn external_id(text: Option<String>) -> Result<Option<String>, Error> {
+    match text {
+        Some(text) if text.is_empty() => Err(Error::Invalid("externalId must not be empty".to_owned())),
+        text => Ok(text),
+    }
 }

@@ -6,6 +6,7 @@
 
 mod cross_origin;
 mod document;
+mod headers;
 mod openapi;
 mod operation;
 mod refusals;

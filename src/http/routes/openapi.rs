@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::headers;
+use super::refusals::Refusals;
 use super::schema::take_named;
 use super::table::{Family, table};
 use crate::http::described;
@@ -41,12 +43,11 @@ fn with_schemas_in_place(base_url: &str, families: &[Family]) -> Value {
                     "description": "A patient or application access token"},
                 "keys": {"type": "http", "scheme": "basic",
                     "description": "The publishable key as user name, the secret key as password"},
+                "registration": {"type": "http", "scheme": "bearer",
+                    "description": "The registration_access_token that a registration or its last change answered"},
             },
-            "responses": {
-                "outcome": refused("Why not, as an OperationOutcome", described::FHIR, &described::outcome()),
-                "oauth": refused("Why not, as OAuth says it", JSON, &described::oauth_error()),
-                "message": refused("Why not, in a sentence", JSON, &described::message()),
-            },
+            "headers": headers::components(),
+            "responses": refusals(),
         },
     })
 }
@@ -70,8 +71,31 @@ fn oauth2(base_url: &str) -> Value {
     })
 }
 
-fn refused(description: &str, media: &str, schema: &Value) -> Value {
-    json!({"description": description, "content": {media: {"schema": schema}}})
+/// Returns the responses of refusals: each format for all statuses, and for those that are described by themselves.
+fn refusals() -> Map<String, Value> {
+    let statuses = || std::iter::once(None).chain(headers::REFUSED.map(Some));
+    let all = Refusals::ALL
+        .into_iter()
+        .flat_map(|form| statuses().map(move |status| (form, status)));
+    all.map(|(form, status)| (form.component(status), refused(form, status)))
+        .collect()
+}
+
+fn refused(form: Refusals, status: Option<u16>) -> Value {
+    let (described, media, schema) = match form {
+        Refusals::Outcome => ("as an OperationOutcome", described::FHIR, described::outcome()),
+        Refusals::OAuth => ("as OAuth says it", JSON, described::oauth_error()),
+        Refusals::Message => ("in a sentence", JSON, described::message()),
+    };
+    let about = match status {
+        Some(401) => format!("The credential is missing or not valid, {described}"),
+        Some(429) => format!("Too many requests, or the server is busy, {described}"),
+        _ => format!("Why not, {described}"),
+    };
+    let mut response = json!({"description": about, "content": {media: {"schema": schema}}});
+    headers::add_all(&mut response);
+    headers::add_refused(&mut response, status, form == Refusals::Outcome);
+    response
 }
 
 fn paths(families: &[Family]) -> Map<String, Value> {
@@ -131,6 +155,61 @@ mod tests {
                 assert!(document.pointer(&refusal).is_some(), "{refusal}");
             }
         }
+    }
+
+    #[test]
+    fn every_parameter_is_described() {
+        let document = described("https://x");
+        let mut bare = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                    let about = parameter["description"].as_str().unwrap_or_default();
+                    if about.trim().is_empty() || parameter["schema"].get("description").is_some() {
+                        bare.insert(format!("{method} {path} {}", parameter["name"]));
+                    }
+                }
+            }
+        }
+        assert!(bare.is_empty(), "{bare:#?}");
+    }
+
+    #[test]
+    fn every_status_has_its_headers() {
+        let document = described("https://x");
+        let mut faults = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let responses = operation["responses"].as_object().unwrap();
+                let is_open = operation["security"] == json!([]);
+                for needed in ["401", "429"] {
+                    if !responses.contains_key(needed) && !(is_open && needed == "401") {
+                        faults.insert(format!("{method} {path} has no {needed}"));
+                    }
+                }
+                for (status, response) in responses {
+                    let response = resolved(&document, response);
+                    let needed: &[&str] = match status.as_str() {
+                        "206" => &["Accept-Ranges", "Content-Range", "ETag"],
+                        "302" | "303" => &["Location"],
+                        "304" => &["ETag"],
+                        "401" => &["WWW-Authenticate"],
+                        "429" => &["Retry-After"],
+                        _ => &[],
+                    };
+                    for name in [&["X-Request-Id"], needed].concat() {
+                        let header = resolved(&document, &response["headers"][name]);
+                        if header["description"]
+                            .as_str()
+                            .is_none_or(|about| about.trim().is_empty())
+                        {
+                            faults.insert(format!("{method} {path} {status} has no {name}"));
+                        }
+                    }
+                }
+            }
+        }
+        assert!(faults.is_empty(), "{faults:#?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::headers;
 use super::refusals::Refusals;
 
 /// An operation of the OpenAPI document.
@@ -47,6 +48,24 @@ impl Operation {
         self
     }
 
+    /// Declares that the client is named by HTTP Basic with its key pair.
+    pub(in crate::http) fn by_key_pair(mut self) -> Operation {
+        self.security = Some(json!([{"keys": []}]));
+        self
+    }
+
+    /// Declares that the operation needs an access token or a signed address.
+    pub(in crate::http) fn by_token_or_address(mut self) -> Operation {
+        self.security = Some(json!([{"oauth2": []}, {"bearer": []}, {}]));
+        self
+    }
+
+    /// Declares that the operation needs a registration access token.
+    pub(in crate::http) fn by_registration_token(mut self) -> Operation {
+        self.security = Some(json!([{"registration": []}]));
+        self
+    }
+
     /// Adds an optional query parameter.
     pub(in crate::http) fn query(self, name: &str, schema: Value) -> Operation {
         self.parameter(json!({"name": name, "in": "query", "schema": schema}))
@@ -63,7 +82,15 @@ impl Operation {
         self.parameter(json!({"name": name, "in": "header", "description": description, "schema": schema}))
     }
 
-    fn parameter(mut self, parameter: Value) -> Operation {
+    /// Adds a parameter. The description in its schema becomes that of the parameter, because generators of clients and
+    /// documents look for it there.
+    fn parameter(mut self, mut parameter: Value) -> Operation {
+        if let Some(about) = parameter["schema"]
+            .as_object_mut()
+            .and_then(|schema| schema.remove("description"))
+        {
+            parameter["description"] = about;
+        }
         self.parameters.push(parameter);
         self
     }
@@ -118,14 +145,24 @@ impl Operation {
     /// Returns the operation as JSON. `path` is the route's path: it contains the names of the path parameters, and
     /// decides the format of errors. `family` becomes the operation's tag.
     pub(super) fn at(&self, path: &str, family: &str) -> Value {
-        let mut parameters: Vec<Value> = names(path).map(in_path).collect();
+        let mut parameters: Vec<Value> = names(path).map(|name| in_path(path, name)).collect();
         parameters.extend(self.parameters.iter().cloned());
         let mut responses = self.responses.clone();
-        let component = Refusals::at(path).component();
-        responses.insert(
-            "default".to_owned(),
-            json!({"$ref": format!("#/components/responses/{component}")}),
-        );
+        responses.values_mut().for_each(headers::add_all);
+        let is_sent = |name: &str| self.parameters.iter().any(|parameter| parameter["name"] == name);
+        if let Some(answer) = responses.get_mut("200") {
+            headers::add_wished(answer, is_sent);
+        }
+        let refusals = Refusals::at(path);
+        let refused = |status| json!({"$ref": format!("#/components/responses/{}", refusals.component(status))});
+        let own = headers::REFUSED
+            .into_iter()
+            .filter(|status| *status != 401 || !self.is_open());
+        for status in own {
+            let name = status.to_string();
+            responses.entry(name).or_insert_with(|| refused(Some(status)));
+        }
+        responses.insert("default".to_owned(), refused(None));
         let mut value = json!({
             "operationId": self.id, "summary": self.summary, "tags": [family], "responses": responses,
         });
@@ -153,6 +190,30 @@ fn names(path: &str) -> impl Iterator<Item = &str> {
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
 
-fn in_path(name: &str) -> Value {
-    json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})
+fn in_path(path: &str, name: &str) -> Value {
+    let mut parameter = json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}});
+    if let Some(about) = about(path, name) {
+        parameter["description"] = about.into();
+    }
+    parameter
+}
+
+/// Returns the description of a parameter in a path.
+fn about(path: &str, name: &str) -> Option<&'static str> {
+    Some(match name {
+        "type" => "the resource type, such as Observation",
+        "client_id" => "a publishable key that the registration has or had",
+        "address" => "the secret part of the link",
+        "ticket" => "the ticket that the link's manifest names",
+        "file" => "the id of a key, and .json",
+        "code" => "the error, as the redirect to the application names it",
+        "endpoint" => "the endpoint to which the browser was sent",
+        "provider" => "the identity provider to which the browser was sent",
+        "id" if path.starts_with("/fhir/Patient/") => "the Patient's id; with a patient token also $PATIENT_ID",
+        "id" if path.starts_with("/fhir/$expunge-status/") => "the job that $expunge returned",
+        "id" if path.starts_with("/fhir/") => "the resource's id",
+        "id" if path.starts_with("/rest/consent/") => "the consent's id",
+        "id" if path.starts_with("/rest/health-links/") => "the link's id, as the list of links has it",
+        _ => return None,
+    })
 }

@@ -25,12 +25,15 @@ pub(in crate::http) enum Refusals {
 /// The paths on which OAuth clients expect errors in OAuth's format.
 const OAUTH: [&str; 4] = ["/oauth/token", "/oauth/register", "/link/token", "/link/exchange"];
 
+/// The beginning of the paths at which OAuth clients manage their registrations.
+const MANAGED: &str = "/oauth/register/";
+
 impl Refusals {
     /// Returns the format of errors at this path.
     pub(in crate::http) fn at(path: &str) -> Refusals {
         if path == "/fhir" || path.starts_with("/fhir/") {
             Refusals::Outcome
-        } else if OAUTH.contains(&path) {
+        } else if OAUTH.contains(&path) || path.starts_with(MANAGED) {
             Refusals::OAuth
         } else {
             Refusals::Message
@@ -68,12 +71,17 @@ impl Refusals {
         response
     }
 
-    /// Returns the name of this format among the responses of the OpenAPI document.
-    pub(super) fn component(self) -> &'static str {
-        match self {
+    /// All formats.
+    pub(super) const ALL: [Refusals; 3] = [Refusals::Outcome, Refusals::OAuth, Refusals::Message];
+
+    /// Returns the name of this format among the responses of the OpenAPI document. `None` stands for all statuses that
+    /// have no response of their own.
+    pub(super) fn component(self, status: Option<u16>) -> String {
+        let format = match self {
             Refusals::Outcome => "outcome",
             Refusals::OAuth => "oauth",
             Refusals::Message => "message",
-        }
+        };
+        status.map_or_else(|| format.to_owned(), |status| format!("{format}-{status}"))
     }
 }

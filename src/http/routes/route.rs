@@ -82,6 +82,16 @@ impl Route {
         self.describe("post", operation)
     }
 
+    /// Sets the handler for PUT, and describes it.
+    pub(in crate::http) fn put<H, T>(mut self, handler: H, operation: Operation) -> Route
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        self.methods = self.methods.on(MethodFilter::PUT, handler);
+        self.describe("put", operation)
+    }
+
     /// Sets the handler for DELETE, and describes it.
     pub(in crate::http) fn delete<H, T>(mut self, handler: H, operation: Operation) -> Route
     where

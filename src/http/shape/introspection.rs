@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::parts::{Endpoint, User, max_auth, sync, usage};
-use crate::consent::{AuthorizationState, ConsentWithSources, Inspected, MaxAuth, Readiness, Source, Usage};
+use crate::consent::{AuthorizationState, ConsentWithSources, Inspected, MaxAuth, Source, Usage};
 use crate::http::error::Error;
 use crate::http::service::Service;
 
@@ -25,11 +25,14 @@ pub(in crate::http) fn introspection(
     surface: Surface,
 ) -> Result<Value, Error> {
     let (claims, consent) = (&inspected.claims, &full_consent.consent);
-    let primary = full_consent.primary();
     let now = service.store.clock().now();
-    // If the records of all sources have expired, the token is useless, so it counts as inactive. Its refresh token may
-    // be valid nevertheless.
-    let active = inspected.active && full_consent.readiness(now) != Readiness::Expired;
+    let primary = full_consent.primary(now);
+    // If the application may use no source, the token is useless, so it counts as inactive. Its refresh token may be
+    // valid nevertheless. A consent without sources is the operator's.
+    let usable = primary.map_or(consent.expunged_at.is_none(), |source| {
+        source.authorization.is_active(now)
+    });
+    let active = inspected.active && usable;
     // Take the primary Patient from the consent, because it may have changed since the token was issued.
     let patient = consent.patients.first().map(|id| format!("Patient/{id}"));
     let subject = match (surface, primary) {
@@ -48,7 +51,7 @@ pub(in crate::http) fn introspection(
         "patient": patient.as_ref().or(claims.patient.as_ref()),
         "user": User::of(consent),
         "state": primary.map_or(consent.state.name(), |source| state(source, surface, now)),
-        "usage": usage(full_consent),
+        "usage": usage(full_consent, now),
         "endpoint": primary.map(|source| Endpoint::from(&source.endpoint)),
         "sync": sync(service, full_consent, None, true)?,
         "timeUntilMaxAuth": max_auth(primary.map_or(MaxAuth::Unsupported, |source| source.max_auth(now))),

@@ -58,7 +58,7 @@ pub(in crate::http) struct Sync {
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_types: Option<Arc<ByType>>,
     last_synced_at: Option<i64>,
-    /// The state of the newest job. Absent if there was no job, or if the records are gone.
+    /// The state of the newest job. Absent if there was no job.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<JobState>,
     /// What a source is asked for again. Absent if nothing is.
@@ -107,7 +107,7 @@ pub(in crate::http) fn sync(
     let (last_synced_at, state, retry) = match source {
         Some(source) => {
             let retry = Retry::of(std::iter::once(source), now);
-            (source.synced_at, source.sync_at(now), retry)
+            (source.synced_at, source.sync, retry)
         }
         None => {
             let retry = Retry::of(full_consent.sources.iter(), now);
@@ -124,9 +124,9 @@ pub(in crate::http) fn sync(
 
 /// Returns the member `usage`: the usage of the primary source's authorization. Without a source, the usage that the
 /// application requested.
-pub(in crate::http) fn usage(full_consent: &ConsentWithSources) -> Usage {
+pub(in crate::http) fn usage(full_consent: &ConsentWithSources, now: i64) -> Usage {
     full_consent
-        .primary()
+        .primary(now)
         .map_or(full_consent.consent.usage, |source| source.authorization.usage)
 }
 

@@ -9,6 +9,7 @@ use super::super::paging::links::Links;
 use super::super::paging::page_token::PageToken;
 use super::super::paging::position::Position;
 use super::super::parameters::query::Query;
+use super::attached::AddressSigner;
 use super::page::{Entry, Page};
 use crate::fhir::TypeId;
 use crate::fhir::outcome::{Issue, IssueType};
@@ -29,6 +30,8 @@ pub(in crate::search) struct Occasion<'a> {
     pub(in crate::search) now: i64,
     /// The lake. Its key encrypts page tokens.
     pub(in crate::search) lake: &'a Lake,
+    /// Signs the addresses of attachments.
+    pub(in crate::search) signer: Option<&'a AddressSigner>,
 }
 
 /// An answer without its resources.
@@ -136,6 +139,7 @@ impl Answer<'_> {
         remarks.extend(query.trace.remark());
         let page = Page {
             base: self.occasion.base,
+            signer: self.occasion.signer,
             now: self.occasion.now,
             total: self.total,
             links,

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::attached::with_base;
+use super::attached::{AddressSigner, with_addresses};
 use super::subset::Subset;
 use crate::columns::json::push_quoted;
 use crate::fhir::outcome::{Issue, OperationOutcome};
@@ -48,6 +48,8 @@ impl Entry {
 pub(in crate::search) struct Page<'a> {
     /// The address of the server's FHIR API, which ends with `/fhir/`.
     pub(in crate::search) base: &'a str,
+    /// Signs the addresses of attachments.
+    pub(in crate::search) signer: Option<&'a AddressSigner>,
     pub(in crate::search) now: i64,
     pub(in crate::search) total: Option<usize>,
     pub(in crate::search) links: Vec<(&'static str, String)>,
@@ -91,7 +93,7 @@ impl Page<'_> {
             } else {
                 self.subset.cut(entry.type_id, &entry.row.resource)
             };
-            push_entry(out, self.base, entry, cut.as_deref(), mode);
+            push_entry(out, (self.base, self.signer), entry, cut.as_deref(), mode);
         }
         if let Some(outcome) = outcome {
             if !(self.matches.is_empty() && self.included.is_empty()) {
@@ -137,14 +139,22 @@ pub(in crate::search) fn push_links(out: &mut Vec<u8>, links: &[(&'static str, S
 }
 
 /// Writes an entry. If `cut` is given, it is the requested part of the resource, and is written. Otherwise the stored
-/// text of the whole resource is written. `mode` is `match` or `include`.
-pub(in crate::search) fn push_entry(out: &mut Vec<u8>, base: &str, entry: &Entry, cut: Option<&[u8]>, mode: &str) {
+/// text of the whole resource is written. `mode` is `match` or `include`. The signer signs the addresses of
+/// attachments.
+pub(in crate::search) fn push_entry(
+    out: &mut Vec<u8>,
+    (base, signer): (&str, Option<&AddressSigner>),
+    entry: &Entry,
+    cut: Option<&[u8]>,
+    mode: &str,
+) {
     out.extend_from_slice(br#"{"fullUrl":"#);
     let place = facts().get(entry.container.unwrap_or(entry.type_id)).name;
     push_quoted(out, &format!("{base}{place}/{}", entry.row.id));
     out.extend_from_slice(br#","resource":"#);
     let shown = cut.unwrap_or(&entry.row.resource);
-    out.extend_from_slice(with_base(shown, base).as_deref().unwrap_or(shown));
+    let addressed = with_addresses(shown, &entry.row.resource, base, signer);
+    out.extend_from_slice(addressed.as_deref().unwrap_or(shown));
     out.extend_from_slice(format!(r#","search":{{"mode":"{mode}"}}}}"#).as_bytes());
 }
 

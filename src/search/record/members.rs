@@ -103,7 +103,13 @@ impl Engine {
         } else {
             Shown::Places(places.iter().filter_map(MatchPosition::outer).collect())
         };
-        let mut page = RecordPage::new(self.lake(), request, (lead, course), (places.len(), more), total);
+        let mut page = RecordPage::new(
+            (self.lake(), self.signer()),
+            request,
+            (lead, course),
+            (places.len(), more),
+            total,
+        );
         page.snapshot = sources.snapshot.id;
         page.show(shown, parts.parts, parts.places, parts.members);
         page.read_first()?;

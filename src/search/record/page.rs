@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::super::SearchError;
+use super::super::bundle::attached::AddressSigner;
 use super::super::bundle::page;
 use super::super::bundle::page::Entry;
 use super::super::engine::MAX_PAGE_BYTES;
@@ -51,6 +52,7 @@ struct Source {
 pub struct RecordPage {
     lake: Lake,
     base: String,
+    signer: Option<AddressSigner>,
     address: String,
     now: i64,
     /// Whether the page has the whole record.
@@ -110,7 +112,7 @@ impl RecordPage {
     /// Creates a page that has `found` resources. [`show`](Self::show) sets these resources. `more` tells whether
     /// further resources follow this page.
     pub(in crate::search) fn new(
-        lake: &Lake,
+        (lake, signer): (&Lake, Option<&AddressSigner>),
         request: &RecordRequest<'_>,
         (lead, course): (Query, Position),
         (found, more): (usize, bool),
@@ -123,6 +125,7 @@ impl RecordPage {
         RecordPage {
             lake: lake.clone(),
             base: request.base.to_owned(),
+            signer: signer.cloned(),
             address: format!("{}{}", request.base, path.unwrap_or_default()),
             now: request.now,
             is_whole: path.is_none(),
@@ -205,7 +208,8 @@ impl RecordPage {
             } else {
                 "match"
             };
-            page::push_entry(&mut out, &self.base, &entry, None, mode);
+            let base = (self.base.as_str(), self.signer.as_ref());
+            page::push_entry(&mut out, base, &entry, None, mode);
             self.note(&entry);
         }
         Ok(Bytes::from(out))

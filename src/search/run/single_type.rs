@@ -104,6 +104,7 @@ impl Engine {
             address: &address,
             now: request.now,
             lake: self.lake(),
+            signer: self.signer(),
         };
         if query.contained.which != Which::Outer {
             let answer = Answer::new(occasion, &course, &types, &query, table.snapshot());

@@ -146,6 +146,7 @@ impl Engine {
             address,
             now: request.now,
             lake: self.lake(),
+            signer: self.signer(),
         };
         let types: Vec<TypeId> = parts.iter().map(|part| part.query.type_id).collect();
         let answer = Answer::new(occasion, &course, &types, &lead, parts[0].table.snapshot());

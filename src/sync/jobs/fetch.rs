@@ -240,7 +240,7 @@ impl<'w> Work<'w> {
                 Ok(Some(record)) if record.name == name => return Ok(Ok(record)),
                 _ if std::mem::take(&mut again) => {}
                 _ => {
-                    self.source.hear(&answer.body).await;
+                    self.source.hear(answer.status, &answer.body).await;
                     return Ok(Err(Why::Failed(Trouble::Broken(NoPage::Other.to_string()))));
                 }
             }

@@ -152,12 +152,12 @@ pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
         }
         Err(trouble) => {
             tracing::warn!(job, why = %trouble, "a sync failed");
-            let (why, outcome) = (trouble.to_string(), said.written());
+            let (why, outcome) = (trouble.to_string(), said.outcome());
             let report = report(&fetched.gaps, None);
             let failure = JobFailure {
                 why: &why,
                 access_ended: matches!(trouble, Trouble::Shut(_)),
-                outcome: outcome.as_deref(),
+                outcome: outcome.as_ref(),
                 report: Some(&report),
             };
             store.jobs().fail(&job, failure)

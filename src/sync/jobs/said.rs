@@ -1,14 +1,16 @@
-//! What a source says about its failures: the issues of its OperationOutcomes, cleaned and shortened. They are for the
-//! application whose patient made the request, and never for a log.
+//! What a source says about its failures: the issues of its OperationOutcomes, cleaned and shortened, and the status of
+//! the answers. They are for the application whose patient made the request, and never for a log.
 //!
 //! An issue keeps its severity, code, details, diagnostics and expressions. Tokens are removed, and so is every long
 //! word, because tokens, addresses and dumps of records are long words. Narratives, extensions and contained resources
 //! are left out.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
+use crate::consent::SourceOutcome;
 use crate::fhir::hidden::is_hidden;
 use crate::fhir::outcome::{IssueType, Severity};
 
@@ -28,12 +30,20 @@ const CUT: &str = "…";
 
 /// The issues that one source sent during one job.
 #[derive(Default)]
-pub(super) struct Said(Mutex<Vec<Value>>);
+pub(super) struct Said(Mutex<Heard>);
+
+#[derive(Default)]
+struct Heard {
+    issues: Vec<Value>,
+    /// The statuses of the answers with stored issues. Successful ones are left out.
+    statuses: BTreeSet<u16>,
+}
 
 impl Said {
-    /// Stores the issues of an OperationOutcome, with these secrets cut out. Ignores any other body.
-    pub(super) fn hear(&self, body: &[u8], secrets: &[&str]) {
-        let is_full = || self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= ISSUES;
+    /// Stores the issues of an OperationOutcome that came with this status. Cuts these secrets out. Ignores any other
+    /// body.
+    pub(super) fn hear(&self, status: u16, body: &[u8], secrets: &[&str]) {
+        let is_full = || self.0.lock().unwrap_or_else(PoisonError::into_inner).issues.len() >= ISSUES;
         if body.len() > LARGEST || is_full() {
             return;
         }
@@ -44,18 +54,28 @@ impl Said {
             return;
         }
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut has_issues = false;
         for issue in list(&outcome["issue"]) {
+            has_issues = true;
             let issue = cleaned(issue, secrets);
-            if heard.len() < ISSUES && !heard.contains(&issue) {
-                heard.push(issue);
+            if heard.issues.len() < ISSUES && !heard.issues.contains(&issue) {
+                heard.issues.push(issue);
             }
+        }
+        if has_issues && status >= 400 {
+            heard.statuses.insert(status);
         }
     }
 
-    /// Returns all issues as a JSON array, or `None` if there are none.
-    pub(super) fn written(&self) -> Option<String> {
+    /// Returns all issues, or `None` if there are none.
+    pub(super) fn outcome(&self) -> Option<SourceOutcome> {
         let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (!heard.is_empty()).then(|| Value::from(heard.clone()).to_string())
+        let mut statuses = heard.statuses.iter().copied();
+        let outcome = SourceOutcome {
+            status: statuses.next().filter(|_| statuses.next().is_none()),
+            issue: heard.issues.clone(),
+        };
+        (!heard.issues.is_empty()).then_some(outcome)
     }
 }
 
@@ -132,9 +152,8 @@ mod tests {
 
     fn heard(outcome: &Value, secrets: &[&str]) -> Value {
         let said = Said::default();
-        said.hear(outcome.to_string().as_bytes(), secrets);
-        said.written()
-            .map_or(Value::Null, |text| serde_json::from_str(&text).unwrap())
+        said.hear(403, outcome.to_string().as_bytes(), secrets);
+        said.outcome().map_or(Value::Null, |outcome| outcome.issue.into())
     }
 
     #[test]
@@ -170,18 +189,18 @@ mod tests {
         let issues: Vec<Value> = (0..50).map(issue).collect();
         let outcome = json!({"resourceType": "OperationOutcome", "issue": issues[..3]});
         let said = Said::default();
-        said.hear(outcome.to_string().as_bytes(), &[]);
+        said.hear(400, outcome.to_string().as_bytes(), &[]);
         // A repeated outcome adds nothing.
-        said.hear(outcome.to_string().as_bytes(), &[]);
-        let kept: Vec<Value> = serde_json::from_str(&said.written().unwrap()).unwrap();
+        said.hear(400, outcome.to_string().as_bytes(), &[]);
+        let kept = said.outcome().unwrap().issue;
         assert_eq!(kept.len(), 3);
         let text = kept[0]["details"]["text"].as_str().unwrap();
         assert!(text.chars().count() <= LETTERS + 2 && text.ends_with(CUT), "{text}");
         for issue in &issues {
             let outcome = json!({"resourceType": "OperationOutcome", "issue": [issue]});
-            said.hear(outcome.to_string().as_bytes(), &[]);
+            said.hear(400, outcome.to_string().as_bytes(), &[]);
         }
-        let kept: Vec<Value> = serde_json::from_str(&said.written().unwrap()).unwrap();
+        let kept = said.outcome().unwrap().issue;
         assert_eq!(kept.len(), ISSUES);
         let large = json!({"resourceType": "OperationOutcome", "issue": [{"diagnostics": " x".repeat(LARGEST)}]});
         assert_eq!(heard(&large, &[]), Value::Null);
@@ -192,5 +211,25 @@ mod tests {
         ] {
             assert_eq!(heard(&other, &[]), Value::Null);
         }
+    }
+    #[test]
+    fn the_status_is_that_of_all_refusals() {
+        let outcome = |code: &str| json!({"resourceType": "OperationOutcome", "issue": [{"code": code}]}).to_string();
+        for (heard, expected) in [
+            (&[(403, "forbidden")][..], Some(403)),
+            (&[(403, "forbidden"), (403, "login")], Some(403)),
+            (&[(200, "informational"), (404, "not-found")], Some(404)),
+            (&[(200, "informational")], None),
+            (&[(403, "forbidden"), (404, "not-found")], None),
+        ] {
+            let said = Said::default();
+            for (status, code) in heard {
+                said.hear(*status, outcome(code).as_bytes(), &[]);
+            }
+            assert_eq!(said.outcome().unwrap().status, expected, "{heard:?}");
+        }
+        let said = Said::default();
+        said.hear(403, b"{\"resourceType\":\"OperationOutcome\"}", &[]);
+        assert_eq!(said.outcome(), None);
     }
 }

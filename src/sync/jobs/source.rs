@@ -246,7 +246,7 @@ impl Source {
                     self.accepted.store(true, Ordering::Relaxed);
                 }
                 if !matches!(answer.status, 200..300) {
-                    self.hear(&answer.body).await;
+                    self.hear(answer.status, &answer.body).await;
                 }
             }
             let (why, retry_after) = match reply {
@@ -274,8 +274,9 @@ impl Source {
         }
     }
 
-    /// If the body is an OperationOutcome, keeps its issues for the result of the job, without tokens and secrets.
-    pub(super) async fn hear(&self, body: &[u8]) {
+    /// If the body is an OperationOutcome, keeps its issues and the status for the result of the job, without tokens
+    /// and secrets.
+    pub(super) async fn hear(&self, status: u16, body: &[u8]) {
         let access = self.access.lock().await;
         let credential = &access.credential;
         let secrets = [
@@ -285,7 +286,7 @@ impl Source {
             self.registration.client_secret.as_ref(),
         ];
         let secrets: Vec<&str> = secrets.into_iter().flatten().map(String::as_str).collect();
-        self.said.hear(body, &secrets);
+        self.said.hear(status, body, &secrets);
     }
 
     /// Waits until the gate allows a request.

@@ -203,6 +203,25 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
     const secret: string | undefined = data.client_secret;
     expect(data.client_id !== "" && secret !== undefined && data.token_endpoint_auth_method === "client_secret_post", "it has keys");
   },
+  "/oauth/register/{client_id}": async () => {
+    const metadata = { redirect_uris: ["https://app.example/callback"], client_name: "Managed" };
+    const { data: made, error } = await open.POST("/oauth/register", { body: metadata });
+    expect(made !== undefined, error ? oauth(error) : "it is answered");
+    const managing = (token: string) => bearing(token);
+    const params = (id: string) => ({ params: { path: { client_id: id } } });
+    const { data: read } = await managing(made.registration_access_token).GET("/oauth/register/{client_id}", params(made.client_id));
+    expect(read?.client_name === "Managed" && read.client_secret === undefined, "it is read");
+    const body = { ...metadata, client_id: made.client_id, sync_frequency: "daily", rotate_keys: true } as const;
+    const { data: changed } = await managing(made.registration_access_token).PUT("/oauth/register/{client_id}", {
+      ...params(made.client_id),
+      body,
+    });
+    expect(changed !== undefined && changed.client_secret !== undefined && changed.sync_frequency === "daily", "it is changed");
+    const uri: string = changed.registration_client_uri;
+    expect(uri.endsWith(changed.client_id), "the address has the new key");
+    const ended = await managing(changed.registration_access_token).DELETE("/oauth/register/{client_id}", params(changed.client_id));
+    expect(ended.response.status === 204, "it is ended");
+  },
   "/link/exchange": async () => {
     const asked = open.POST("/link/exchange", { body: { public_token: "public_none", secret_key: secretKey } });
     const { data } = await asked;
@@ -225,8 +244,15 @@ const uses: { [Path in keyof paths]: () => Promise<void> } = {
   "/link/revoke": () => refused(patient.POST("/link/revoke", { body: { secret_key: "none" } }), said),
   "/rest/consent": async () => consent(await patient.GET("/rest/consent", { params: { query: { skipResourceCounts: true } } })),
   "/rest/consent/{id}": () => refused(application.GET("/rest/consent/{id}", { params: { path: { id: "none" } } }), said),
+  "/rest/consent/{id}/revoke": async () => {
+    const params = { path: { id: "none" } };
+    const asked = open.POST("/rest/consent/{id}/revoke", { params, headers: keys });
+    const count: number | undefined = (await asked).data?.count;
+    expect(count === undefined, "there is no such consent");
+    await refused(asked, said);
+  },
   "/rest/consents": async () => {
-    const { data, error } = await application.GET("/rest/consents", { params: { query: { limit: 5, state: "EXCHANGED" } } });
+    const { data, error } = await application.GET("/rest/consents", { params: { query: { limit: 5, state: "EXCHANGED", externalId: "user-1" } } });
     expect(data !== undefined, `${error?.message}`);
     const next: string | null = data.meta.nextCursor;
     data.consents.forEach((one) => consent({ data: one }));

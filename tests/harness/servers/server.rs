@@ -41,6 +41,13 @@ pub(crate) struct Server {
     folder: tempfile::TempDir,
 }
 
+/// The options that are off by default.
+#[derive(Clone, Copy, Default)]
+struct Switches {
+    explain: bool,
+    signed_attachments: bool,
+}
+
 /// A response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -100,15 +107,9 @@ impl Server {
         let reader = Reader { bounds, ..reader() };
         let limits = (limits, reader);
         let clock = Clock::at(START);
-        Server::with_pages(
-            folder,
-            lake,
-            limits,
-            (Arc::default(), false),
-            clock,
-            None,
-            Pages::default(),
-        )
+        let switches = Switches::default();
+        let known = (Arc::default(), switches);
+        Server::with_pages(folder, lake, limits, known, clock, None, Pages::default())
     }
 
     /// A server over these resources with a short wait for erasures.
@@ -210,6 +211,16 @@ impl Server {
         )
     }
 
+    /// A server over an existing lake that signs the addresses of attachments.
+    pub(crate) fn signing(folder: tempfile::TempDir, lake: Lake) -> Server {
+        let switches = Switches {
+            signed_attachments: true,
+            ..Switches::default()
+        };
+        let (limits, known) = ((Limits::default(), reader()), (Arc::default(), switches));
+        Server::with_pages(folder, lake, limits, known, Clock::at(START), None, Pages::default())
+    }
+
     fn knowing(folder: tempfile::TempDir, lake: Lake, limits: Limits, terminology: Arc<Terminology>) -> Server {
         Server::run(folder, lake, limits, terminology, false, Clock::at(START), None)
     }
@@ -224,7 +235,11 @@ impl Server {
         base_url: Option<&str>,
     ) -> Server {
         let (limits, pages) = ((limits, reader()), Pages::default());
-        Server::with_pages(folder, lake, limits, (terminology, explain), clock, base_url, pages)
+        let switches = Switches {
+            explain,
+            ..Switches::default()
+        };
+        Server::with_pages(folder, lake, limits, (terminology, switches), clock, base_url, pages)
     }
 
     /// A server over an empty lake with these pages.
@@ -235,14 +250,15 @@ impl Server {
             ..Limits::default()
         };
         let limits = (limits, reader());
-        Server::with_pages(folder, lake, limits, (Arc::default(), false), clock, None, pages)
+        let known = (Arc::default(), Switches::default());
+        Server::with_pages(folder, lake, limits, known, clock, None, pages)
     }
 
     fn with_pages(
         folder: tempfile::TempDir,
         lake: Lake,
         (limits, reader): (Limits, Reader),
-        (terminology, explain): (Arc<Terminology>, bool),
+        (terminology, switches): (Arc<Terminology>, Switches),
         clock: Clock,
         base_url: Option<&str>,
         pages: Pages,
@@ -265,8 +281,9 @@ impl Server {
             terminology,
             base_url,
             limits,
-            explain,
+            explain: switches.explain,
             console: true,
+            signed_attachments: switches.signed_attachments,
             sources: Client::new(Guard::Private, HttpLimits::default()).unwrap(),
             pages,
             reader,

@@ -18,11 +18,34 @@ const JSON: &str = "application/json";
 const FHIR: &str = "application/fhir+json";
 const FORM: &str = "application/x-www-form-urlencoded";
 
+/// Headers that responses of HTTP have in general, and those that tell browsers what they may do.
+const COMMON: [&str; 17] = [
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-security-policy",
+    "content-type",
+    "cross-origin-resource-policy",
+    "date",
+    "permissions-policy",
+    "pragma",
+    "referrer-policy",
+    "transfer-encoding",
+    "vary",
+    "x-content-type-options",
+    "x-frame-options",
+];
+
 struct Walk {
     server: Server,
     document: Value,
     /// The declared responses that occurred: `method path status media`.
     seen: RefCell<BTreeSet<String>>,
+    /// Headers that occurred and are not declared.
+    undeclared: RefCell<BTreeSet<String>>,
 }
 
 impl Walk {
@@ -40,6 +63,7 @@ impl Walk {
             server,
             document,
             seen: RefCell::default(),
+            undeclared: RefCell::default(),
         }
     }
 
@@ -52,6 +76,8 @@ impl Walk {
         assert!(operation.is_object(), "{method} {route} is not declared");
         let responses = &operation["responses"];
         let (declared, response) = match responses.get(status.to_string()) {
+            // A refusal that is declared by itself has the form of all refusals.
+            Some(response) if response.get("$ref").is_some() => ("default".to_owned(), response),
             Some(response) => (status.to_string(), response),
             None => ("default".to_owned(), &responses["default"]),
         };
@@ -63,6 +89,14 @@ impl Walk {
             Some(target) => self.document.pointer(&target[1..]).unwrap(),
             None => response,
         };
+        let undeclared = |name: &&str| {
+            let names = response["headers"].as_object().unwrap().keys();
+            !COMMON.contains(name) && !names.into_iter().any(|declared| declared.eq_ignore_ascii_case(name))
+        };
+        let names = head.keys().map(|name| name.as_str()).filter(undeclared);
+        let found = names.map(|name| format!("{method} {route} {status} {name}"));
+        self.undeclared.borrow_mut().extend(found);
+        assert!(head.contains_key("x-request-id"));
         if status == 204 {
             assert!(response["content"].is_null() && bytes.is_empty(), "{method} {path}");
             return Value::Null;
@@ -113,6 +147,9 @@ impl Walk {
                     continue;
                 }
                 for (status, response) in operation["responses"].as_object().unwrap() {
+                    if response.get("$ref").is_some() && status != "default" {
+                        continue;
+                    }
                     let response = match response["$ref"].as_str() {
                         Some(target) => self.document.pointer(&target[1..]).unwrap(),
                         None => response,
@@ -305,6 +342,11 @@ fn tokens(walk: &Walk) {
                 &json!({"secret_key": "none"}),
             );
             walk.post("/oauth/revoke", &[("authorization", &bearer)], &secret);
+            let keys = [("authorization", basic.as_str())];
+            for id in [&*finished.consent, "none"] {
+                let path = format!("/rest/consent/{id}/revoke");
+                walk.ask("post", "/rest/consent/{id}/revoke", &path, &keys, "");
+            }
             let dead = walk.get("/oauth/introspect", "/oauth/introspect", &text(&second));
             assert_eq!(dead["active"], false);
         }
@@ -337,8 +379,29 @@ fn tokens(walk: &Walk) {
     for method in ["client_secret_basic", "client_secret_post", "none", "private_key_jwt"] {
         let client = json!({"client_name": "A client", "redirect_uris": [REDIRECT_URI], "contacts": ["me@client.example"],
             "client_uri": "https://client.example", "software_id": "s", "token_endpoint_auth_method": method});
-        walk.post("/oauth/register", &[], &client);
+        let registered = walk.post("/oauth/register", &[], &client);
+        if method != "private_key_jwt" {
+            manage(walk, &registered, client);
+        }
     }
+}
+
+/// Walks the routes of a registration.
+fn manage(walk: &Walk, registered: &Value, mut client: Value) {
+    let route = "/oauth/register/{client_id}";
+    let text = |name: &str| registered[name].as_str().unwrap();
+    let path = format!("/oauth/register/{}", text("client_id"));
+    let bearer = format!("Bearer {}", text("registration_access_token"));
+    let headers = [("authorization", bearer.as_str()), ("content-type", JSON)];
+    for method in ["get", "put", "delete"] {
+        walk.ask(method, route, &path, &[("content-type", JSON)], "");
+    }
+    walk.ask("get", route, &path, &headers, "");
+    walk.ask("put", route, &path, &headers, &client.to_string());
+    client["client_id"] = registered["client_id"].clone();
+    client["rotate_keys"] = json!(true);
+    walk.ask("put", route, &path, &headers, &client.to_string());
+    walk.ask("delete", route, &path, &headers, "");
 }
 
 /// Walks the routes of a patient's links and their recipients.
@@ -472,6 +535,7 @@ fn answers_of_every_route_go_by_their_schemas() {
             walk.ask(method, route, &path, &[("accept-encoding", "identity;q=0")], "");
         }
     }
+    assert_eq!(*walk.undeclared.borrow(), BTreeSet::new());
     let left = walk.left();
     assert!(left.is_empty(), "declared and never seen:\n{}", left.join("\n"));
 }

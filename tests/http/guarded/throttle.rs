@@ -104,7 +104,11 @@ fn routes_without_a_credential_are_limited_by_address() {
         let json = refused.json();
         let shape = match path {
             "/fhir/metadata" => json["issue"][0]["code"] == "throttled",
-            "/oauth/token" => refused.oauth_error() == (429, "temporarily_unavailable".to_owned()),
+            "/oauth/token" => {
+                let description = json["error_description"].as_str().unwrap();
+                description.starts_with("throttled: this is more than")
+                    && refused.oauth_error() == (429, "temporarily_unavailable".to_owned())
+            }
             _ => json["message"].is_string(),
         };
         assert!(shape, "{json}");

@@ -5,4 +5,5 @@
 mod brought;
 mod ended;
 mod moved;
+mod signed;
 mod world;

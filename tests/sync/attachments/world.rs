@@ -17,7 +17,15 @@ pub(super) const KINDS: [&str; 5] = ["pdf", "text", "html", "rtf", "ccda"];
 
 /// People with documents of all kinds.
 pub(super) fn world(people: u64, changes: &Value) -> World {
-    let world = World::new(people, Mode::Live);
+    documented(World::new(people, Mode::Live), changes)
+}
+
+/// The same with signed addresses.
+pub(super) fn signing_world(people: u64) -> World {
+    documented(World::signing(people), &json!({}))
+}
+
+fn documented(world: World, changes: &Value) -> World {
     world.payer.turn(
         "riverbend",
         &json!({"attachments": ["all"], "attachment_bytes": 2 * MOST}),

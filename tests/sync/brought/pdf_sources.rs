@@ -10,6 +10,7 @@ use tabularium::lake::Mode;
 use tabularium::sync::{Pace, Settings};
 
 use super::super::world::{Connected, REDIRECT, VERIFIER, World, pace};
+use crate::harness::consented::App;
 use crate::pdf::reading::{assert_in_order, pages, squeezed, text};
 
 const PDF: &str = "/fhir/Patient/$PATIENT_ID/$pdf";
@@ -117,6 +118,33 @@ fn payer_and_provider_have_a_part_each_and_can_be_had_alone() {
         let answer = world.get(&format!("{PDF}?patient-authorization-id={authorization}"), token);
         assert_eq!((answer.status, answer.issue().as_str()), (404, "not-found"));
     }
+    // An application's token names the Patient, too. Its authorization was refused, whichever it was.
+    let application = world.server.application_token();
+    for (source, others) in [(&payer, &provider), (&provider, &payer)] {
+        let path = format!("/fhir/Patient/{}/$pdf?patient-authorization-id=", source.patient);
+        let (headers, file) = get(&world, &format!("{path}{}", source.authorization), &application);
+        assert_eq!(headers, told("1", "0", ""));
+        let own = get(
+            &world,
+            &format!("{PDF}?patient-authorization-id={}", source.authorization),
+            &token,
+        );
+        assert_eq!(text(&file), text(&own.1));
+        // The authorization has another Patient, or none.
+        for wrong in [&others.authorization, &other.authorization, "none"] {
+            let answer = world.get(&format!("{path}{wrong}"), &application);
+            assert_eq!((answer.status, answer.issue().as_str()), (404, "not-found"), "{wrong}");
+        }
+    }
+    // Another application's token reaches neither the Patient nor the authorization.
+    let app = App::register(world.store(), "elsewhere");
+    let foreign = world.server.tokens.for_application(&app.id, Mode::Live).unwrap().token;
+    let path = format!(
+        "/fhir/Patient/{}/$pdf?patient-authorization-id={}",
+        payer.patient, payer.authorization
+    );
+    let answer = world.get(&path, &foreign);
+    assert_eq!((answer.status, answer.issue().as_str()), (404, "not-found"));
     let (headers, packed) = get(&world, &format!("{PDF}?_format=zip"), &token);
     assert_eq!(headers, told("2", "0", ""));
     let files = unpacked(packed);

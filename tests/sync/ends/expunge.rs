@@ -359,9 +359,10 @@ fn nothing_brings_the_records_back_but_a_new_authorization() {
     let told = world.get("/oauth/introspect", token).json();
     assert_eq!(
         (&told["active"], &told["state"]),
-        (&json!(true), &json!("EXPIRED")),
+        (&json!(false), &json!("EXPIRED")),
         "{told}"
     );
+    assert_eq!(told["sync"]["state"], "FAILED", "the sync that was running was stopped");
     assert_eq!(told["expungedAt"], world.store().clock().now());
     let counts = told["sync"]["resourceTypes"].as_object().unwrap();
     assert!(counts.values().all(|count| count == 0), "{told}");

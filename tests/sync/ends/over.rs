@@ -58,13 +58,13 @@ fn records_that_are_over_are_not_empty() {
     }
     let after = introspected(&world, &second);
     assert_eq!((&after["active"], &after["state"]), (&json!(false), &json!("EXPIRED")));
-    assert_eq!(after["sync"].get("state"), None, "{after}");
+    assert_eq!(after["sync"]["state"], "COMPLETED", "{after}");
     assert!(after["sync"]["lastSyncedAt"].is_number());
     let shown = world.get("/rest/consent", text(&second, "access_token")).json();
     let one = &shown["patientAuthorizations"][0];
     assert_eq!((&one["active"], &one["state"]), (&json!(false), &json!("EXPIRED")));
     assert!(one["expiredAt"].is_string(), "{one}");
-    assert_eq!(one["sync"].get("state"), None, "{one}");
+    assert_eq!(one["sync"]["state"], "COMPLETED", "{one}");
     // The access to the one-day source has ended.
     world.until("the end of the day", || {
         world
@@ -216,7 +216,12 @@ fn an_authorization_in_error_is_tried_again_while_access_is_good() {
     };
     let exchanged_at = authorization().exchanged_at;
     assert_eq!(authorization().state, AuthorizationState::Errored);
-    processing(&world.get("/fhir/Patient", text(&first, "access_token")));
+    let answer = world.get("/fhir/Patient", text(&first, "access_token"));
+    assert_eq!(
+        (answer.status, answer.issue().as_str()),
+        (403, "exception"),
+        "the source's own"
+    );
     // A refresh without a sync changes nothing.
     let second = world.refresh("/oauth/token", &first).json();
     assert_eq!(authorization().state, AuthorizationState::Errored);
@@ -335,12 +340,12 @@ fn what_a_source_says_of_a_first_sync_reaches_the_application() {
     assert_eq!(world.end_of(&connected), JobState::Failed);
     for path in ["/fhir/Patient/$PATIENT_ID", "/fhir/AllergyIntolerance"] {
         let answer = world.get(path, text(&tokens, "access_token"));
-        processing(&answer);
+        assert_eq!(answer.status, 403, "{}", answer.text);
         let outcome = answer.json();
         let issues = outcome["issue"].as_array().unwrap();
-        assert_eq!(issues.len(), 2, "{}", answer.text);
+        assert_eq!(issues.len(), 1, "{}", answer.text);
         assert_eq!(
-            issues[1],
+            issues[0],
             json!({
                 "severity": "error", "code": "forbidden", "diagnostics": "asked with … just now",
                 "details": {"coding": [{"system": "urn:lakeshore:errors", "code": "E17"}], "text": "The plan ended in March"},
@@ -364,6 +369,68 @@ fn what_a_source_says_of_a_first_sync_reaches_the_application() {
     assert_eq!(world.refresh("/link/token", &tokens).status, 200);
     assert_eq!(world.end_of(&connected), JobState::Completed);
     assert_eq!(kept(&world, &connected), None);
+}
+
+/// The status of the source came as 422 in every case, and the issues of the source after ours.
+#[test]
+fn the_status_of_a_source_is_passed_on_unless_it_speaks_of_the_caller() {
+    let world = World::new(1, Mode::Live);
+    world.work();
+    for (status, expected) in [
+        (400, 400),
+        (403, 403),
+        (404, 404),
+        (409, 409),
+        (410, 410),
+        (422, 422),
+        (401, 422),
+        (451, 422),
+    ] {
+        world.payer.turn("all", &json!({"fail_every": 0}));
+        let connected = world.authorize("lakeshore", 0, Usage::Multiple);
+        let mut failing = refusal();
+        failing["fail_status"] = json!(status);
+        world.payer.turn("all", &failing);
+        let tokens = world.tokens(&connected);
+        assert_eq!(world.end_of(&connected), JobState::Failed);
+        let answer = world.get("/fhir/Patient", text(&tokens, "access_token"));
+        assert_eq!(answer.status, expected, "{status}: {}", answer.text);
+        assert_eq!(said(&answer), ["The plan ended in March"], "{status}");
+        assert_eq!(answer.header("www-authenticate"), "", "{status}");
+    }
+}
+
+#[test]
+fn an_outcome_of_a_source_without_an_error_is_followed_by_ours() {
+    let world = World::new(1, Mode::Live);
+    let connected = world.authorize("lakeshore", 0, Usage::Multiple);
+    let mut failing = refusal();
+    failing["fail_outcome"]["issue"][0]["severity"] = json!("information");
+    world.payer.turn("lakeshore", &failing);
+    let tokens = world.tokens(&connected);
+    world.work();
+    assert_eq!(world.end_of(&connected), JobState::Failed);
+    let answer = world.get("/fhir/Patient", text(&tokens, "access_token"));
+    assert_eq!(answer.status, 403, "{}", answer.text);
+    let told = said(&answer);
+    assert_eq!(told[0], "The plan ended in March");
+    assert!(told[1].contains("authorize again") && told.len() == 2, "{told:?}");
+}
+
+#[test]
+fn a_source_that_says_nothing_gets_our_words() {
+    let world = World::new(1, Mode::Live);
+    let connected = world.authorize("lakeshore", 0, Usage::Multiple);
+    world.payer.turn(
+        "lakeshore",
+        &json!({"fail_every": 1, "fail_status": 403, "fail_outcome": {"error": "no"}}),
+    );
+    let tokens = world.tokens(&connected);
+    world.work();
+    assert_eq!(world.end_of(&connected), JobState::Failed);
+    let answer = world.get("/fhir/Patient", text(&tokens, "access_token"));
+    processing(&answer);
+    assert_eq!(said(&answer).len(), 1, "{}", answer.text);
 }
 
 #[test]

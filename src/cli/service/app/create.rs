@@ -8,9 +8,11 @@ use serde_json::json;
 use super::keys::{SHOWN_ONCE, format_table};
 use super::profile::ProfileArgs;
 use crate::cli::service::data_store::{open, open_or_create, refused};
+use crate::cli::service::mode::Mode;
+use crate::cli::service::token::DEFAULT_BASE_URL;
 use crate::cli::terminal::columns::{plain, time};
 use crate::cli::terminal::failure::Failure;
-use crate::consent::{Actor, NewApplication, REGISTRATION_SECONDS, SyncFrequency};
+use crate::consent::{Actor, NewApplication, REGISTRATION_SECONDS, Store, SyncFrequency};
 
 /// Register an application, and print its key pairs for test and live mode
 ///
@@ -49,8 +51,16 @@ pub(super) struct Args {
 ///
 /// The application sends it as `Authorization: Bearer ...` to /oauth/register. It works once, for a week. Without such
 /// a token applications can register for test mode only.
+///
+/// With ID, print a registration access token of this application, and where it works. With it, the application reads,
+/// changes and ends its registration for one mode (RFC 7592). Earlier such tokens of the application and mode end.
 #[derive(Debug, clap::Args)]
 pub(super) struct TokenArgs {
+    /// The id of an application, for a token that manages it
+    id: Option<String>,
+    /// The mode of the keys that the token manages
+    #[arg(long, value_enum, requires = "id", default_value_t)]
+    mode: Mode,
     /// The data folder
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
@@ -99,15 +109,36 @@ pub(super) fn run(arguments: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Creates an initial access token for registration, and prints it.
+/// Creates an initial access token for registration, or a registration access token, and prints it.
 pub(super) fn registration_token(arguments: &TokenArgs) -> Result<(), Failure> {
     let store = open(&arguments.data)?;
+    if let Some(id) = &arguments.id {
+        return managing_token(&store, id, arguments);
+    }
     let token = store.registration_tokens().create(Actor::Operator).map_err(refused)?;
     if arguments.json {
         let until = time(store.clock().now() + REGISTRATION_SECONDS);
         println!("{:#}", json!({"token": token, "expiresAt": until}));
     } else {
         println!("{token}");
+    }
+    Ok(())
+}
+
+/// Creates a registration access token of an application for one mode, and prints it with its address.
+fn managing_token(store: &Store, id: &str, arguments: &TokenArgs) -> Result<(), Failure> {
+    let registrations = store.managed_registrations();
+    let mode = arguments.mode.into();
+    let token = registrations.create_token(id, mode, Actor::Operator).map_err(refused)?;
+    let client = store.clients().of(id, mode).map_err(refused)?;
+    let base_url = store.settings().base_url().map_err(Failure::other)?;
+    let base_url = base_url.unwrap_or_else(|| DEFAULT_BASE_URL.to_owned());
+    let uri = format!("{}/oauth/register/{}", base_url.trim_end_matches('/'), client.id);
+    if arguments.json {
+        let object = json!({"clientId": client.id, "registrationClientUri": uri, "registrationAccessToken": token});
+        println!("{object:#}");
+    } else {
+        println!("registration client URI    {uri}\nregistration access token  {token}");
     }
     Ok(())
 }

@@ -133,6 +133,7 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
             },
             explain: false,
             console: true,
+            signed_attachments: false,
             // `true` allows private addresses, because the sandbox's organizations are on this machine.
             sources: sources(true)?,
             pages,

@@ -60,6 +60,10 @@ pub(in crate::cli) struct Args {
     /// Serve the console for operators, at /console; `tabularium console token` makes a token for signing in
     #[arg(long)]
     console: bool,
+    /// Sign the addresses of attachments in reads, searches and $everything. Whoever has such an address reads the
+    /// attachment without a token, for ten minutes
+    #[arg(long)]
+    signed_attachments: bool,
     /// Allow sources of records at private and loopback addresses, and without TLS
     #[arg(long)]
     allow_private_sources: bool,
@@ -135,6 +139,7 @@ pub(in crate::cli) fn run(args: Args) -> Result<(), Failure> {
             },
             explain: args.allow_explain,
             console: args.console,
+            signed_attachments: args.signed_attachments,
             sources: sources(args.allow_private_sources)?.with_signed_documents(signed.iter().map(String::as_str)),
             pages,
             reader: Reader::default(),

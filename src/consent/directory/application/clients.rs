@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::keys::{NewKeys, make_keys};
 use super::record::{about, known};
@@ -67,28 +67,7 @@ impl Clients<'_> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
             known(transaction, application)?;
-            let end = now.saturating_add(grace.max(0));
-            let confidential = transaction.query_row(
-                // An application that registered itself as a public client stays public.
-                "SELECT registration IS NULL OR EXISTS
-                     (SELECT 1 FROM client WHERE application = ?1 AND secret IS NOT NULL)
-                 FROM application WHERE id = ?1",
-                [application],
-                |row| row.get(0),
-            )?;
-            let sql = "UPDATE client SET retired_at = ?1
-                       WHERE application = ?2 AND mode = ?3 AND (retired_at IS NULL OR retired_at > ?1)";
-            transaction.execute(sql, params![end, application, mode.schema()])?;
-            let made = make_keys(transaction, now, application, mode, confidential)?;
-            note(
-                transaction,
-                now,
-                actor,
-                "application.keys-rotated",
-                about(application),
-                mode.schema(),
-            )?;
-            Ok(made)
+            rotate_keys(transaction, now, application, (mode, grace), actor)
         })
     }
 
@@ -127,6 +106,38 @@ impl Clients<'_> {
                 .map(|(client, _)| client))
         })
     }
+}
+
+/// Makes a new key pair for a mode in the caller's transaction. The present keys stop working after `grace` seconds.
+pub(super) fn rotate_keys(
+    connection: &Connection,
+    now: i64,
+    application: &str,
+    (mode, grace): (Mode, i64),
+    actor: Actor,
+) -> Result<NewKeys, Error> {
+    let end = now.saturating_add(grace.max(0));
+    let confidential = connection.query_row(
+        // An application that registered itself as a public client stays public.
+        "SELECT registration IS NULL OR EXISTS
+             (SELECT 1 FROM client WHERE application = ?1 AND secret IS NOT NULL)
+         FROM application WHERE id = ?1",
+        [application],
+        |row| row.get(0),
+    )?;
+    let sql = "UPDATE client SET retired_at = ?1
+               WHERE application = ?2 AND mode = ?3 AND (retired_at IS NULL OR retired_at > ?1)";
+    connection.execute(sql, params![end, application, mode.schema()])?;
+    let made = make_keys(connection, now, application, mode, confidential)?;
+    note(
+        connection,
+        now,
+        actor,
+        "application.keys-rotated",
+        about(application),
+        mode.schema(),
+    )?;
+    Ok(made)
 }
 
 /// Reads a client from the columns id, application and mode.

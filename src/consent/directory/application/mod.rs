@@ -6,6 +6,7 @@
 mod addresses;
 pub(in crate::consent) mod clients;
 mod keys;
+mod managed;
 mod names;
 mod record;
 mod registration;
@@ -15,5 +16,6 @@ mod tests;
 pub use addresses::{Origins, RedirectUris};
 pub use clients::{Client, Clients};
 pub use keys::{Key, NewKeys};
+pub use managed::{ManagedRegistration, ManagedRegistrations, RegistrationUpdate, UpdatedRegistration};
 pub use record::{Application, Applications, NewApplication, SyncFrequency};
 pub use registration::{REGISTRATION_SECONDS, RegistrationTokens};

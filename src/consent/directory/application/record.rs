@@ -142,35 +142,7 @@ impl Applications<'_> {
     /// Registers an application, and makes keys for its modes.
     pub fn create(&self, new: &NewApplication<'_>, actor: Actor) -> Result<(Application, Vec<NewKeys>), Error> {
         let now = self.store.clock().now();
-        let name = checked_name(new.name)?;
-        self.store.write(|transaction| {
-            if let Some(token) = new.initial_access_token {
-                use_registration_token(transaction, now, token)?;
-            }
-            let id = match new.id {
-                Some(id) => checked_id(id)?.to_owned(),
-                None => free_id(transaction, name)?,
-            };
-            if exists(transaction, &id)? {
-                return Err(Error::ApplicationExists(id));
-            }
-            let sql = "INSERT INTO application (id, name, created_at, sync_frequency, registration)
-                       VALUES (?1, ?2, ?3, ?4, ?5)";
-            transaction.execute(sql, params![id, name, now, new.sync_frequency, new.registration])?;
-            note(transaction, now, actor, "application.created", about(&id), "")?;
-            for uri in new.redirect_uris {
-                add_redirect_uri(transaction, now, &id, uri)?;
-            }
-            for origin in new.origins {
-                add_origin(transaction, now, &id, origin)?;
-            }
-            let mut keys = Vec::new();
-            for mode in new.modes {
-                keys.push(make_keys(transaction, now, &id, *mode, new.confidential)?);
-            }
-            let made = get(transaction, &id)?.ok_or(Error::Lost("application"))?;
-            Ok((made, keys))
-        })
+        self.store.write(|transaction| insert(transaction, now, new, actor))
     }
 
     /// Returns the application with this id.
@@ -226,6 +198,42 @@ impl Applications<'_> {
     }
 }
 
+/// Registers an application in the caller's transaction, and makes keys for its modes.
+pub(super) fn insert(
+    connection: &Connection,
+    now: i64,
+    new: &NewApplication<'_>,
+    actor: Actor,
+) -> Result<(Application, Vec<NewKeys>), Error> {
+    let name = checked_name(new.name)?;
+    if let Some(token) = new.initial_access_token {
+        use_registration_token(connection, now, token)?;
+    }
+    let id = match new.id {
+        Some(id) => checked_id(id)?.to_owned(),
+        None => free_id(connection, name)?,
+    };
+    if exists(connection, &id)? {
+        return Err(Error::ApplicationExists(id));
+    }
+    let sql = "INSERT INTO application (id, name, created_at, sync_frequency, registration)
+               VALUES (?1, ?2, ?3, ?4, ?5)";
+    connection.execute(sql, params![id, name, now, new.sync_frequency, new.registration])?;
+    note(connection, now, actor, "application.created", about(&id), "")?;
+    for uri in new.redirect_uris {
+        add_redirect_uri(connection, now, &id, uri)?;
+    }
+    for origin in new.origins {
+        add_origin(connection, now, &id, origin)?;
+    }
+    let mut keys = Vec::new();
+    for mode in new.modes {
+        keys.push(make_keys(connection, now, &id, *mode, new.confidential)?);
+    }
+    let made = get(connection, &id)?.ok_or(Error::Lost("application"))?;
+    Ok((made, keys))
+}
+
 pub(super) fn about(application: &str) -> About<'_> {
     About {
         application: Some(application),
@@ -233,7 +241,7 @@ pub(super) fn about(application: &str) -> About<'_> {
     }
 }
 
-fn get(connection: &Connection, id: &str) -> Result<Option<Application>, Error> {
+pub(super) fn get(connection: &Connection, id: &str) -> Result<Option<Application>, Error> {
     let sql = "SELECT id, name, created_at, sync_frequency, registration FROM application WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let Some(mut found) = statement.query_row([id], read).optional()? else {

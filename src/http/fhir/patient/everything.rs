@@ -17,6 +17,7 @@ use crate::http::auth::Caller;
 use crate::http::described::{FHIR, bundle, parameters, with_handling};
 use crate::http::error::Error;
 use crate::http::fhir::negotiate::{Preferred, json_admitted, pretty_value};
+use crate::http::fhir::signed::signer;
 use crate::http::routes::{Operation, Route, schema};
 use crate::http::server::request_id::RequestId;
 use crate::http::service::Service;
@@ -60,7 +61,8 @@ fn described(id: &'static str) -> Operation {
         )
         .query(
             "_total",
-            json!({"type": "string", "enum": ["none", "accurate", "estimate"]}),
+            json!({"type": "string", "enum": ["none", "accurate", "estimate"],
+                "description": "accurate or estimate for the number of all resources"}),
         );
     with_handling(operation).answers(&[FHIR], &bundle())
 }
@@ -110,8 +112,9 @@ async fn answer(
     let notes = notes(&service, &access)?;
     let turn = service.record_turn(&access.subject).await?;
     let served = service.clone();
+    let signer = signer(&service, &access);
     let reading = |stop| {
-        let (service, engine) = (served.clone(), served.engine.until(stop).noting(notes));
+        let (service, engine) = (served.clone(), served.engine.until(stop).noting(notes).signing(signer));
         async move {
             let subject = Subject {
                 scope: &named.scope,

@@ -44,7 +44,8 @@ pub(super) fn routes() -> Vec<Route> {
             &[FHIR],
             &outcome(),
         )
-        .response_header(202, "X-Progress", "how much of it is done");
+        .response_header(202, "X-Progress", "how much of it is done")
+        .response_header(202, "Retry-After", "after how many seconds to ask again");
     vec![
         Route::at("/fhir/Patient/{id}/$expunge").post(accept, expunge),
         Route::at("/fhir/$expunge-status/{id}").get(show, status),

@@ -52,11 +52,15 @@ pub(super) fn routes() -> Vec<Route> {
     )
     .query(
         "patient-authorization-id",
-        schema("string", "only what this authorization of the token's consent brought"),
+        schema(
+            "string",
+            "only what this authorization brought; it is one of the token's consent, or of the application and the Patient",
+        ),
     )
     .query(
         "_format",
-        json!({"type": "string", "enum": ["pdf", "zip", "application/pdf", "application/zip"]}),
+        json!({"type": "string", "enum": ["pdf", "zip", "application/pdf", "application/zip"],
+            "description": "zip for an archive with a file for each source"}),
     )
     .answers(
         &["application/pdf", "application/zip"],
@@ -74,7 +78,8 @@ pub(super) fn routes() -> Vec<Route> {
         "their names, between commas; what is not ASCII, commas and percent signs are percent-encoded in UTF-8; absent if \
          there are none",
     )
-    .response_header(200, "X-PDF-Resource-Count", "how many resources are in it");
+    .response_header(200, "X-PDF-Resource-Count", "how many resources are in it")
+    .response_header(200, "Content-Disposition", "attachment, with a file name for the Patient");
     vec![Route::at("/fhir/Patient/{id}/$pdf").get(answer, with_handling(operation))]
 }
 

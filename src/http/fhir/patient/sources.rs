@@ -32,15 +32,14 @@ pub(super) fn chosen(
     named: &Named,
     only: Option<&str>,
 ) -> Result<Vec<Chosen>, Error> {
-    // For an application token, use the consent that covers the Patient. But if the request also names an
-    // authorization, use no consent, so that the request fails below.
+    // For an application token, use the consent of the authorization, or else the one that covers the Patient.
+    let Scope { application, mode, .. } = &*access.scope;
+    let consents = service.store.consents();
     let full_consent = match (access.patients(), only, named.patients.as_slice()) {
-        (Some(_), ..) => service.store.consents().full(&access.subject),
-        (None, None, [patient]) => {
-            let Scope { application, mode, .. } = &*access.scope;
-            service.store.consents().full_of_patient(application, *mode, patient)
-        }
-        (None, ..) => Ok(None),
+        (Some(_), ..) => consents.full(&access.subject),
+        (None, Some(only), _) => consents.full_of_authorization(application, *mode, only),
+        (None, None, [patient]) => consents.full_of_patient(application, *mode, patient),
+        (None, None, _) => Ok(None),
     };
     let full_consent = full_consent.map_err(Error::internal)?;
     let now = service.store.clock().now();

@@ -57,7 +57,7 @@ pub(in crate::http) fn routes() -> Vec<Route> {
 fn described(id: &'static str, view: &str) -> Operation {
     let references =
         |of: &str| json!({"type": "array", "items": {"type": "string"}, "description": format!("{of}/id")});
-    let whole = |min: usize| json!({"type": "integer", "minimum": min});
+    let whole = |min: usize, about: &str| json!({"type": "integer", "minimum": min, "description": about});
     let body = format!(
         "A ViewDefinition, or a Parameters resource: {view} is the ViewDefinition; resource, repeated, brings \
          resources to run over; the parameters of the query may stand here instead"
@@ -80,13 +80,20 @@ fn described(id: &'static str, view: &str) -> Operation {
         .query("group", references("Group"))
         .query(
             "_format",
-            json!({"type": "string", "enum": ["json", "csv", "ndjson", "parquet", "parquet-text"]}),
+            json!({"type": "string", "enum": ["json", "csv", "ndjson", "parquet", "parquet-text"],
+                "description": "the form of the rows; without it Accept decides, or else json"}),
         )
-        .query("_limit", whole(0))
-        .query("_since", json!({"type": "string", "format": "date-time"}))
-        .query("header", json!({"type": "boolean", "default": true}))
-        .query("_count", whole(1))
-        .query("_offset", whole(0))
+        .query("_limit", whole(0, "the maximum number of rows"))
+        .query(
+            "_since",
+            json!({"type": "string", "format": "date-time", "description": "only resources that were updated then or later"}),
+        )
+        .query(
+            "header",
+            json!({"type": "boolean", "default": true, "description": "whether CSV begins with the names of the columns"}),
+        )
+        .query("_count", whole(1, "the number of resources on a page, before where of the view"))
+        .query("_offset", whole(0, "the number of resources before the page"))
         .header(
             "X-Explain",
             "true or json: the rows as JSON say how they came about, to application tokens on a server that allows it",
@@ -105,6 +112,9 @@ fn described(id: &'static str, view: &str) -> Operation {
                 json!({"type": "string", "format": "binary"}),
             ),
         ])
+        .response_header(200, "X-Resource-Count", "the number of resources before where of the view")
+        .response_header(200, "Link", "the next page, with rel=next; absent on the last page")
+        .response_header(200, "X-Next-Link", "the address of the next page; absent on the last page")
 }
 
 /// The parts of a request that `$run` needs, except the body.

@@ -194,13 +194,13 @@ impl<'w> Work<'w> {
             match found {
                 Ok(page) => {
                     for said in &page.said {
-                        self.source.hear(said.as_bytes()).await;
+                        self.source.hear(answer.status, said.as_bytes()).await;
                     }
                     return Ok(Ok((page, answer.url)));
                 }
                 Err(_) if std::mem::take(&mut again) => {}
                 Err(no_page) => {
-                    self.source.hear(&answer.body).await;
+                    self.source.hear(answer.status, &answer.body).await;
                     return Err(Trouble::Broken(no_page.to_string()));
                 }
             }

@@ -3,38 +3,27 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::error::OAuthError;
+use super::information::ClientInformation;
 use super::metadata::Metadata;
 use crate::consent::{self, Actor, NewApplication};
 use crate::http::auth::bearer;
 use crate::http::body::{is_typed, read};
 use crate::http::error::Error;
 use crate::http::limits::Limits;
+use crate::http::oauth::error::OAuthError;
 use crate::http::service::Service;
 use crate::http::shape::no_store;
 use crate::lake::Mode;
 
 /// The maximum bytes of a registration's body.
 const LONGEST: usize = 64 * 1_024;
-
-#[derive(Serialize)]
-struct Registered<'r> {
-    client_id: &'r str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_secret: Option<&'r str>,
-    client_id_issued_at: i64,
-    /// Always 0, because the secret key does not expire (RFC 7591, section 3.2.1).
-    client_secret_expires_at: i64,
-    #[serde(flatten)]
-    metadata: &'r Metadata,
-}
 
 /// Answers `POST /oauth/register`.
 pub(super) async fn register(State(service): State<Arc<Service>>, request: Request) -> Result<Response, OAuthError> {
@@ -48,17 +37,7 @@ pub(super) async fn register(State(service): State<Arc<Service>>, request: Reque
     } else {
         None
     };
-    if !is_typed(&parts.headers, &["application/json"]) {
-        return Err(OAuthError::Common(Error::MediaType("application/json")));
-    }
-    let limits = Limits {
-        body: service.limits.body.min(LONGEST),
-        ..service.limits.clone()
-    };
-    let bytes = read(&parts.headers, body, &limits).await?;
-    let object: Map<String, Value> = serde_json::from_slice(&bytes)
-        .map_err(|_| OAuthError::Metadata("the body is not one JSON object".to_owned()))?;
-    let metadata = Metadata::of(&object)?;
+    let metadata = Metadata::of(&object(&service, &parts.headers, body).await?)?;
     if token.is_none() {
         service.throttle.charge_write(&parts.extensions)?;
     }
@@ -67,39 +46,48 @@ pub(super) async fn register(State(service): State<Arc<Service>>, request: Reque
         .await?
 }
 
+/// Reads the body of a registration or of a change: one JSON object.
+pub(super) async fn object(
+    service: &Service,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Map<String, Value>, OAuthError> {
+    if !is_typed(headers, &["application/json"]) {
+        return Err(OAuthError::Common(Error::MediaType("application/json")));
+    }
+    let limits = Limits {
+        body: service.limits.body.min(LONGEST),
+        ..service.limits.clone()
+    };
+    let bytes = read(headers, body, &limits).await?;
+    serde_json::from_slice(&bytes).map_err(|_| OAuthError::Metadata("the body is not one JSON object".to_owned()))
+}
+
 fn registered(service: &Service, metadata: &Metadata, token: Option<&str>) -> Result<Response, OAuthError> {
     let told = serde_json::to_string(metadata).map_err(Error::internal)?;
-    let modes: &[Mode] = if token.is_some() { &[Mode::Live] } else { &[Mode::Test] };
+    let mode = if token.is_some() { Mode::Live } else { Mode::Test };
     let new = NewApplication {
         name: &metadata.client_name,
-        modes,
         confidential: metadata.is_confidential(),
         redirect_uris: &metadata.redirect_uris,
+        sync_frequency: metadata.own.sync_frequency,
         registration: Some(&told),
         initial_access_token: token,
         ..NewApplication::default()
     };
-    let (application, keys) = service
-        .store
-        .applications()
-        .create(&new, Actor::Application)
-        .map_err(refused)?;
-    let keys = keys
-        .first()
-        .ok_or_else(|| Error::internal("an application without keys was made"))?;
-    let registered = Registered {
-        client_id: &keys.publishable,
-        client_secret: keys.secret.as_deref(),
-        client_id_issued_at: application.created_at,
-        client_secret_expires_at: 0,
-        metadata,
-    };
-    Ok(no_store(StatusCode::CREATED, &registered)?)
+    let registrations = service.store.managed_registrations();
+    let registered = registrations.register(&new, mode, Actor::Application);
+    let (registration, keys, token) = registered.map_err(refused)?;
+    let answer = ClientInformation::of(&service.base_url, &registration, keys.secret.as_deref(), &token);
+    Ok(no_store(StatusCode::CREATED, &answer)?)
 }
 
-fn refused(error: consent::Error) -> OAuthError {
+/// Converts an error of the store about a registration.
+pub(super) fn refused(error: consent::Error) -> OAuthError {
     match error {
         consent::Error::InitialAccessToken => OAuthError::InitialAccessToken,
+        consent::Error::RegistrationAccess => OAuthError::RegistrationAccess,
+        consent::Error::Registration(problem) => OAuthError::request(problem),
         consent::Error::RedirectUri { .. } => OAuthError::RedirectUri(error.to_string()),
         consent::Error::Invalid { .. } => OAuthError::Metadata(error.to_string()),
         other => other.into(),

@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::error::OAuthError;
+use super::own::Own;
+use crate::consent::ManagedRegistration;
+use crate::http::oauth::error::OAuthError;
 
 /// The scopes that every client with a redirect URI gets.
 const SCOPES: [&str; 2] = ["launch/patient", "offline_access"];
@@ -28,6 +30,9 @@ pub(super) struct Metadata {
     pub(super) client_name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
+    /// The members that only this service has.
+    #[serde(flatten)]
+    pub(super) own: Own,
     /// The client's values for [`PAGES`], [`TEXTS`] and `contacts`.
     #[serde(flatten)]
     more: Map<String, Value>,
@@ -77,22 +82,63 @@ impl Metadata {
             ));
         }
         text(object, "scope")?;
-        let granted = granted(!redirect_uris.is_empty(), method != "none");
-        if granted.is_empty() {
+        if redirect_uris.is_empty() && method == "none" {
             return Err(OAuthError::RedirectUri(
                 "a client without a secret needs redirect_uris".to_owned(),
             ));
         }
-        let by_code = granted.contains(&"authorization_code");
-        Ok(Metadata {
+        let name = text(object, "client_name")?.unwrap_or("Unnamed application").to_owned();
+        Ok(Metadata::with(
+            redirect_uris,
+            method,
+            name,
+            Own::of(object)?,
+            more(object)?,
+        ))
+    }
+
+    /// Returns the metadata of a stored registration. The application's own columns count before the metadata that it
+    /// sent, because commands change them, too.
+    pub(super) fn stored(registration: &ManagedRegistration) -> Metadata {
+        let ManagedRegistration { application, key } = registration;
+        let sent: Map<String, Value> = application
+            .registration
+            .as_deref()
+            .and_then(|sent| serde_json::from_str(sent).ok())
+            .unwrap_or_default();
+        let method = match sent.get("token_endpoint_auth_method").and_then(Value::as_str) {
+            _ if !key.confidential => "none",
+            Some("client_secret_post") => "client_secret_post",
+            _ => "client_secret_basic",
+        };
+        Metadata::with(
+            application.redirect_uris.clone(),
+            method,
+            application.name.clone(),
+            Own::stored(registration),
+            more(&sent).unwrap_or_default(),
+        )
+    }
+
+    /// Adds the grants, response types and scopes that the client can use.
+    fn with(
+        redirect_uris: Vec<String>,
+        method: &'static str,
+        client_name: String,
+        own: Own,
+        more: Map<String, Value>,
+    ) -> Metadata {
+        let by_code = !redirect_uris.is_empty();
+        Metadata {
             redirect_uris,
             token_endpoint_auth_method: method,
-            grant_types: granted,
+            grant_types: granted(by_code, method != "none"),
             response_types: if by_code { vec!["code"] } else { Vec::new() },
-            client_name: text(object, "client_name")?.unwrap_or("Unnamed application").to_owned(),
+            client_name,
             scope: by_code.then(|| SCOPES.join(" ")),
-            more: more(object)?,
-        })
+            own,
+            more,
+        }
     }
 
     /// Whether the client gets a secret key.
@@ -135,7 +181,7 @@ fn more(object: &Map<String, Value>) -> Result<Map<String, Value>, OAuthError> {
     Ok(more)
 }
 
-fn text<'o>(object: &'o Map<String, Value>, name: &str) -> Result<Option<&'o str>, OAuthError> {
+pub(super) fn text<'o>(object: &'o Map<String, Value>, name: &str) -> Result<Option<&'o str>, OAuthError> {
     match object.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -155,7 +201,7 @@ fn texts(object: &Map<String, Value>, name: &str) -> Result<Option<Vec<String>>,
         .ok_or_else(|| wrong(name, "must be an array of strings"))
 }
 
-fn wrong(name: &str, problem: &str) -> OAuthError {
+pub(super) fn wrong(name: &str, problem: &str) -> OAuthError {
     let told = format!("{name} {problem}");
     match name {
         "redirect_uris" => OAuthError::RedirectUri(told),
