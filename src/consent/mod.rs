@@ -23,6 +23,7 @@ mod sweep;
 mod syncs;
 mod tables;
 mod unbegun;
+mod webhooks;
 mod with_sources;
 
 pub use crate::ingest::LOCAL_APPLICATION;
@@ -85,4 +86,8 @@ pub use syncs::jobs::{BegunJob, Due, JobFailure, JobSuccess, Jobs};
 pub use syncs::missing::{Missing, MissingReason};
 pub use syncs::presence::{Presence, Readiness};
 pub use syncs::report::{AttachmentCounts, JobReport};
+pub use webhooks::{
+    Delivery, DeliveryFilter, DeliveryState, DueDelivery, EventType, NewReceiver, Outcome, Outgoing, RECEIVERS,
+    Receiver, Settled, Webhooks,
+};
 pub use with_sources::{ChosenEndpoint, ConsentWithSources, MaxAuth, Source};

@@ -1,6 +1,6 @@
 //! The order of the steps.
 
-use super::{audit, base, consent_flow, directory, erasures, flow, given_out, keys, syncs};
+use super::{audit, base, consent_flow, directory, erasures, flow, given_out, keys, syncs, webhooks};
 
 /// The SQL script of each step. A released script never changes.
 pub(super) const STEPS: &[&str] = &[
@@ -26,4 +26,5 @@ pub(super) const STEPS: &[&str] = &[
     directory::PROFILES,
     directory::DIRECTORY_SEARCH,
     flow::SEALED_SESSIONS,
+    webhooks::WEBHOOKS,
 ];

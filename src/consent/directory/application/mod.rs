@@ -16,4 +16,5 @@ pub use addresses::{Origins, RedirectUris};
 pub use clients::{Client, Clients};
 pub use keys::{Key, NewKeys};
 pub use record::{Application, Applications, NewApplication, SyncFrequency};
+pub(in crate::consent) use record::{about, known};
 pub use registration::{REGISTRATION_SECONDS, RegistrationTokens};

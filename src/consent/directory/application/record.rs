@@ -226,7 +226,7 @@ impl Applications<'_> {
     }
 }
 
-pub(super) fn about(application: &str) -> About<'_> {
+pub(in crate::consent) fn about(application: &str) -> About<'_> {
     About {
         application: Some(application),
         ..About::default()
@@ -275,7 +275,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Application> {
     })
 }
 
-pub(super) fn known(connection: &Connection, id: &str) -> Result<(), Error> {
+pub(in crate::consent) fn known(connection: &Connection, id: &str) -> Result<(), Error> {
     if exists(connection, id)? {
         Ok(())
     } else {
