@@ -2,5 +2,8 @@
 
 mod deliveries;
 mod events;
+mod listening;
 mod order;
+mod processes;
+mod receivers;
 mod world;
