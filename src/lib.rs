@@ -7,9 +7,9 @@
 //! The top-level modules are layers. A module imports only modules of lower layers. From the lowest to the highest:
 //! `fhir`, `private`, `parallel`, `confined` and `pdf`; `columns` and `published`; `terminology` and `plans`; `lake`,
 //! `fhirpath` and `normalize`; `plan` and `ingest`; `search` and `views`; `sql`, `patient` and `consent`; `codec` and
-//! `sync`; `maintenance`, `backup` and `http`; `cli`. Two modules are outside the layers. `sandbox` has a synthetic
-//! population and its servers. Only `cli` and `bench` import it. `bench` measures servers. It imports modules up to
-//! `consent`, and only `cli` imports it.
+//! `sync`; `maintenance`, `backup`, `webhooks` and `http`; `cli`. Two modules are outside the layers. `sandbox` has a
+//! synthetic population and its servers. Only `cli` and `bench` import it. `bench` measures servers. It imports modules
+//! up to `consent`, and only `cli` imports it.
 
 pub mod backup;
 pub mod bench;
@@ -38,3 +38,4 @@ pub mod sql;
 pub mod sync;
 pub mod terminology;
 pub mod views;
+pub mod webhooks;

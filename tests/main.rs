@@ -53,6 +53,7 @@ mod rest; // consents as applications see them
 mod sandbox; // organizations to connect to
 mod states; // the transition table
 mod sync; // from an authorization to records, and their erasure
+mod webhooks; // what applications are told, and how it reaches them
 
 // Erasure, backups.
 mod backup; // what comes back, and who does not

@@ -16,7 +16,9 @@ use super::program::{completions, man, read_attachments};
 use super::query::sql;
 use super::query::{everything, fhirpath, pdf, run as run_view, run_plan, search, show, summary, validate_view};
 use super::service::bench;
-use super::service::{app, audit, consents, console, demo, endpoint, keys, receipt, sandbox, serve, sync, token};
+use super::service::{
+    app, audit, consents, console, demo, endpoint, keys, listen, receipt, sandbox, serve, sync, token,
+};
 use super::tables::{normalize, plans, terminology};
 use super::terminal::failure::Failure;
 use super::terminal::manner;
@@ -69,6 +71,7 @@ enum Command {
     App(app::Args),
     Endpoint(endpoint::Args),
     Keys(keys::Args),
+    Listen(listen::Args),
     Consents(consents::Args),
     Console(console::Args),
     Summary(summary::Args),
@@ -187,6 +190,7 @@ fn carry_out(command: Command, program: clap::Command) -> Result<(), Failure> {
         Command::App(arguments) => app::run(arguments),
         Command::Endpoint(arguments) => endpoint::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),
+        Command::Listen(arguments) => listen::run(&arguments),
         Command::Consents(arguments) => consents::run(arguments),
         Command::Console(arguments) => console::run(arguments),
         Command::Summary(arguments) => summary::run(arguments),

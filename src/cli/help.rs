@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Serve",
         &[
-            "serve", "config", "token", "app", "endpoint", "consents", "sync", "keys", "audit", "console",
+            "serve", "config", "token", "app", "endpoint", "consents", "sync", "listen", "keys", "audit", "console",
         ],
     ),
     ("Codes and rules", &["normalize", "terminology", "plans"]),

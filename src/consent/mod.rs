@@ -23,6 +23,7 @@ mod sweep;
 mod syncs;
 mod tables;
 mod unbegun;
+mod webhooks;
 mod with_sources;
 
 pub use crate::ingest::LOCAL_APPLICATION;
@@ -89,4 +90,8 @@ pub use syncs::outcome::SourceOutcome;
 pub use syncs::presence::{Incomplete, Presence, Readiness};
 pub use syncs::report::{AttachmentCounts, JobReport};
 pub use syncs::retries::{NextRetry, RetryTarget};
+pub use webhooks::{
+    Delivery, DeliveryFilter, DeliveryState, DueDelivery, EventType, NewReceiver, Outcome, Outgoing, RECEIVERS,
+    Receiver, Settled, Webhooks,
+};
 pub use with_sources::{ChosenEndpoint, ConsentWithSources, MaxAuth, Source};

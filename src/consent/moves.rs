@@ -1,5 +1,6 @@
 //! Changes the states of consents, authorizations and jobs. No other file changes these states. Each change of a state
-//! sets the times of the new state and writes an audit line, in the caller's transaction.
+//! sets the times of the new state and writes an audit line, in the caller's transaction. So do the events that
+//! webhooks tell applications.
 //!
 //! The caller handles the consequences for codes, tokens, jobs and rows in the lake. The end of an authorization has
 //! the same consequences for all callers, so the function [`end`] handles these.
@@ -15,6 +16,7 @@ use super::log::audit::{About, Actor, note};
 use super::record::{Authorization, AuthorizationType, Consent, Job, Origin, Usage};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent, ConsentState, JobEvent, JobState};
 use super::syncs::retries::give_way;
+use super::webhooks::{tell_expired, tell_job_end, tell_revoked};
 use crate::lake::Mode;
 
 /// How long a patient may be idle in the flow, and how long a code or public token is valid, in seconds.
@@ -142,6 +144,9 @@ impl Consent {
         note(connection, now, actor, &action, self.about(), event.name())?;
         self.state = next;
         self.updated_at = Some(now);
+        if next == ConsentState::Revoked {
+            tell_revoked(connection, now, self, actor)?;
+        }
         Ok(next)
     }
 
@@ -224,6 +229,9 @@ impl Authorization {
         let action = format!("authorization.{}", next.name().to_ascii_lowercase());
         note(connection, now, actor, &action, self.about(), event.name())?;
         self.state = next;
+        if next == AuthorizationState::Expired {
+            tell_expired(connection, now, self)?;
+        }
         Ok(next)
     }
 
@@ -279,7 +287,8 @@ impl Job {
     }
 
     /// Applies an event: changes the job's state, sets its times and the number of attempts, and writes an audit
-    /// line. Returns [`Error::Lost`] if another transaction has changed the state since `self` was read.
+    /// line. If this ends the job, the caller calls [`tell_job_end`] once the report is stored. Returns
+    /// [`Error::Lost`] if another transaction has changed the state since `self` was read.
     pub(super) fn step(&mut self, connection: &Connection, now: i64, event: JobEvent) -> Result<JobState, Error> {
         let next = self.state.after(event)?;
         let more = match next {
@@ -369,6 +378,7 @@ pub(super) fn stop_jobs(connection: &Connection, now: i64, authorization: &str, 
         job.step(connection, now, JobEvent::Stopped)?;
         let sql = "UPDATE sync_job SET failure = ?1 WHERE id = ?2";
         connection.execute(sql, params![why, job.id])?;
+        tell_job_end(connection, now, &job)?;
     }
     Ok(())
 }

@@ -50,6 +50,7 @@ pub struct Store {
     /// SQLite's `data_version` at the last load of `held`.
     seen: Mutex<i64>,
     jobs: Arc<Notify>,
+    deliveries: Arc<Notify>,
     /// A counter. Each change that may affect the readiness of a consent increments it.
     moment: AtomicU64,
     presence: Cache<String, KnownPresence>,
@@ -181,6 +182,7 @@ impl Store {
             held: RwLock::new(Held::default()),
             seen: Mutex::new(0),
             jobs: Arc::new(Notify::new()),
+            deliveries: Arc::new(Notify::new()),
             moment: AtomicU64::new(0),
             presence: Cache::new(REMEMBERED_PRESENCE),
             sealer,
@@ -244,6 +246,7 @@ impl Store {
                 // ended and then be answered from the readiness before. A commit that failed may stand all the same.
                 self.moment.fetch_add(1, Ordering::SeqCst);
                 self.jobs.notify_one();
+                self.deliveries.notify_one();
             }
             committed?;
             Ok(done)
@@ -301,6 +304,11 @@ impl Store {
     /// erase.
     pub fn wakeup(&self) -> Arc<Notify> {
         self.jobs.clone()
+    }
+
+    /// Returns a handle that is notified whenever webhooks may have to be delivered.
+    pub fn delivery_wakeup(&self) -> Arc<Notify> {
+        self.deliveries.clone()
     }
 
     /// Returns a counter that grows when jobs change and when the store is reloaded. Cached readiness is valid only

@@ -26,6 +26,7 @@ use super::record::{Authorization, Consent};
 use super::states::{AuthorizationEvent, AuthorizationState, ConsentEvent};
 use super::store::Store;
 use super::unbegun;
+use super::webhooks;
 
 /// The maximum number of rows that the sweep changes in one transaction for each time limit, so that other writers need
 /// not wait long.
@@ -117,8 +118,8 @@ fn overdue(connection: &Connection, now: i64) -> Result<bool, Error> {
 
 impl Store {
     /// Does the maintenance, if the last one was at least an hour ago. Deletes old sessions, expired tokens, former
-    /// keys, unsigned health cards and the operator's expunged consents. Replaces keys that have signed for a year,
-    /// writes the counts of unopened flows to the audit log, and archives old audit lines.
+    /// keys, unsigned health cards, old webhooks and the operator's expunged consents. Replaces keys that have signed
+    /// for a year, writes the counts of unopened flows to the audit log, and archives old audit lines.
     fn keep_house(&self, now: i64) -> Result<(), Error> {
         let last = self.kept_house_at().swap(now, Ordering::SeqCst);
         if (last..last.saturating_add(HOUR)).contains(&now) {
@@ -135,6 +136,7 @@ impl Store {
             forget_retired(transaction, now)?;
             transaction.execute("DELETE FROM registration_token WHERE expires_at <= ?1", [now])?;
             es256::renew(transaction, self.sealer(), now)?;
+            webhooks::forget_old(transaction, now)?;
             // Delete the operator's consents whose imported records were expunged, because such a consent still
             // contains the Patient's id. Delete a consent only after its last token has expired.
             let sql = "DELETE FROM consent WHERE made_by = 'operator' AND expunged_at < ?1

@@ -32,6 +32,7 @@ use super::settings::Settings;
 use super::store::Store;
 use super::syncs::dangling::Dangling;
 use super::syncs::jobs::Jobs;
+use super::webhooks::Webhooks;
 
 impl Store {
     /// Returns the repository of issued and revoked access tokens.
@@ -187,5 +188,10 @@ impl Store {
     /// Returns the repository of the RSA keys that sign access tokens.
     pub fn signing_keys(&self) -> SigningKeys<'_> {
         SigningKeys { store: self }
+    }
+
+    /// Returns the repository of the receivers of webhooks and of their deliveries.
+    pub fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks { store: self }
     }
 }

@@ -26,6 +26,7 @@ const BLOCKED_RETRY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Worker {
     stop: watch::Sender<bool>,
+    works: watch::Receiver<bool>,
     task: JoinHandle<()>,
 }
 
@@ -34,6 +35,7 @@ impl Worker {
     /// synced records begin with this address.
     pub fn start(store: Arc<Store>, lake: Lake, client: Client, base_url: &str, settings: Settings) -> Worker {
         let (stop, stopped) = watch::channel(false);
+        let (working, works) = watch::channel(false);
         let task = tokio::spawn(work(
             JobResources {
                 store,
@@ -43,8 +45,15 @@ impl Worker {
                 settings,
             },
             stopped,
+            working,
         ));
-        Worker { stop, task }
+        Worker { stop, works, task }
+    }
+
+    /// Returns whether this process is the one of the folder that works: whether it holds the spool. The channel closes
+    /// when the worker ends.
+    pub fn works(&self) -> watch::Receiver<bool> {
+        self.works.clone()
     }
 
     /// Stops the worker. It starts no further jobs and aborts running fetches. The next worker starts the aborted jobs
@@ -56,11 +65,12 @@ impl Worker {
     }
 }
 
-async fn work(means: JobResources, mut stopped: watch::Receiver<bool>) {
+async fn work(means: JobResources, mut stopped: watch::Receiver<bool>, working: watch::Sender<bool>) {
     let store = means.store.clone();
     let Some(context) = set_up(means, &mut stopped).await else {
         return;
     };
+    working.send_replace(true);
     let context = Arc::new(context);
     let mut running_jobs = Running {
         erasing: None,

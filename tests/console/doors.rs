@@ -9,7 +9,11 @@ use tabularium::consent::Clock;
 use super::world::{Kept, NOT_PAGES, Visitor, ask, between, form, is_of_route, pages, records, sign_in};
 
 /// Forms of the console.
-const FORMS: [&str; 2] = ["/console/views/live/local", "/console/sign-out"];
+const FORMS: [&str; 3] = [
+    "/console/views/live/local",
+    "/console/sign-out",
+    "/console/kept/deliveries/1/resend",
+];
 
 #[test]
 fn no_page_is_shown_without_a_session() {

@@ -4,4 +4,5 @@ mod doors;
 mod kept;
 mod pages;
 mod views;
+mod webhooks;
 pub(crate) mod world;

@@ -36,7 +36,7 @@ pub(crate) fn records() -> Vec<Value> {
 }
 
 /// Addresses of the console that an operator can open, over these records.
-const PAGES: [&str; 23] = [
+const PAGES: [&str; 25] = [
     "/console",
     "/console/data/live/local/Patient",
     "/console/data/live/local/Patient/ann",
@@ -57,12 +57,19 @@ const PAGES: [&str; 23] = [
     "/console/kept/applications",
     "/console/kept/consents",
     "/console/kept/erasures",
+    "/console/kept/webhooks",
+    "/console/kept/deliveries",
     "/console/kept/audit",
     "/console/kept/slow",
     "/console/kept/syncs?page=2",
 ];
 /// Routes that are open to everybody, or that only take forms.
-pub(crate) const NOT_PAGES: [&str; 3] = ["/console/sign-in", "/console/sign-out", "/console/assets/{name}"];
+pub(crate) const NOT_PAGES: [&str; 4] = [
+    "/console/sign-in",
+    "/console/sign-out",
+    "/console/assets/{name}",
+    "/console/kept/deliveries/{id}/resend",
+];
 const VIEW: &str = r#"{"resourceType": "ViewDefinition", "name": "pressure", "status": "active", "resource": "Observation",
   "select": [{"column": [{"name": "id", "path": "id"}, {"name": "value", "path": "value.ofType(Quantity).value"}]}]}"#;
 

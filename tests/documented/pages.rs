@@ -79,7 +79,7 @@ pub(super) const IN_ORDER_OF_LAKE: [(&str, &str); 6] = [
 ];
 
 /// Lines that are not run, by a part of them.
-pub(super) const EXCUSED: [(&str, &str, &str); 18] = [
+pub(super) const EXCUSED: [(&str, &str, &str); 19] = [
     (
         "README.md",
         "cargo run --release",
@@ -110,10 +110,12 @@ pub(super) const EXCUSED: [(&str, &str, &str); 18] = [
     ("docs/records.md", "/admin/riverbend/knobs", ATTACHMENTS),
     ("docs/records.md", "tabularium sync show", ATTACHMENTS),
     ("docs/records.md", "Authorization: Bearer $TOKEN", ATTACHMENTS),
+    ("docs/webhooks.md", "tabularium listen", LISTENS),
 ];
 
 const PUBLISHERS: &str = "needs files of publishers; tests/terminology and tests/plans load excerpts";
 const CONSENT: &str = "needs a patient who signs in on the pages; tests/live.rs does";
+const LISTENS: &str = "runs until it is stopped; tests/webhooks/listening.rs runs it";
 const ATTACHMENTS: &str = "needs documents that a sync fetched; tests/sync/attachments has them";
 
 /// README.md and the pages of docs/.

@@ -9,6 +9,7 @@ pub(super) mod data_store;
 pub(super) mod demo;
 pub(super) mod endpoint;
 pub(super) mod keys;
+pub(super) mod listen;
 pub(super) mod mode;
 pub(super) mod receipt;
 pub(super) mod sandbox;

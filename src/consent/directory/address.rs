@@ -1,6 +1,6 @@
 //! Checks the addresses that an application may register: redirect URIs under the rules of RFC 6749, RFC 8252 and RFC
-//! 9700, and the origins of pages with the link component. Other files check whether a request has a registered
-//! address.
+//! 9700, the origins of pages with the link component, and receivers of webhooks. Other files check whether a request
+//! has a registered address.
 
 use std::net::IpAddr;
 
@@ -73,6 +73,23 @@ pub(in crate::consent) fn check_origin(origin: &str) -> Result<String, &'static 
         _ => return Err("is neither https nor http"),
     }
     Ok(url.origin().ascii_serialization())
+}
+
+/// Checks the form of the address of a receiver of webhooks. The error is a phrase that follows the address in a
+/// message. Which hosts may be called is decided at each call.
+pub(in crate::consent) fn check_receiver(address: &str) -> Result<(), &'static str> {
+    check_letters(address)?;
+    let url = Url::parse(address).map_err(|_| "is no absolute URI")?;
+    if !matches!(url.scheme(), "https" | "http") {
+        return Err("is neither https nor http");
+    }
+    if address.contains('#') {
+        return Err("has a fragment");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("has a user name or password");
+    }
+    Ok(())
 }
 
 /// Whether the address is written as a browser writes it. Addresses are compared as strings, so two spellings of the
@@ -153,6 +170,28 @@ mod tests {
             assert!(problem.contains(reason), "{bad}: {problem}");
         }
         assert!(check_redirect_uri(&format!("https://x.example/{}", "y".repeat(3_000))).is_err());
+    }
+
+    #[test]
+    fn receivers_have_web_addresses_without_user_and_fragment() {
+        for good in [
+            "https://app.example/hooks?x=1",
+            "http://127.0.0.1:8099/",
+            "https://app.example",
+        ] {
+            assert_eq!(check_receiver(good), Ok(()), "{good}");
+        }
+        for (bad, reason) in [
+            ("", "empty"),
+            ("/hooks", "absolute"),
+            ("ftp://app.example/", "neither"),
+            ("https://app.example/#x", "fragment"),
+            ("https://me:word@app.example/", "user name"),
+            ("https://app.example/a b", "letters"),
+        ] {
+            let problem = check_receiver(bad).unwrap_err();
+            assert!(problem.contains(reason), "{bad}: {problem}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use super::super::record::{Authorization, Consent};
 use super::super::states::ConsentState;
 use super::super::store::Store;
 use super::super::syncs::presence::Readiness;
+use super::super::webhooks::tell_erased;
 use super::super::with_sources::ConsentWithSources;
 use super::digest::receipt_digest;
 use super::job::{ErasureCause, ErasureJob};
@@ -172,12 +173,13 @@ impl ErasureJobs<'_> {
     /// Stores the receipt of a job, which ends the job. Writes the receipt's digest to the audit log.
     pub fn keep_receipt(&self, job: &ErasureJob, receipt: &str) -> Result<(), Error> {
         let now = self.store.clock().now();
-        self.store.write(|transaction| {
+        self.store.write_jobs(|transaction| {
             let sql = "UPDATE erasure_job SET done_at = ?1, receipt = ?2 WHERE id = ?3 AND done_at IS NULL";
             if transaction.execute(sql, params![now, receipt, job.id])? == 0 {
                 return Ok(());
             }
             transaction.execute("UPDATE erasure SET evidence = NULL WHERE job = ?1", [&job.id])?;
+            tell_erased(transaction, now, job)?;
             note_receipt(transaction, now, job, receipt)
         })
     }

@@ -11,7 +11,9 @@ use super::super::access::lifetime::PATIENT_SECONDS;
 use super::super::clock::Clock;
 use super::super::error::Error;
 use super::super::log::audit::{About, Actor, note};
+use super::super::record::Consent;
 use super::super::store::Store;
+use super::super::webhooks::tell_revoked;
 use crate::lake::Mode;
 
 /// What was removed from the store.
@@ -68,6 +70,9 @@ pub(in crate::consent) fn forget_person(
         let sql = "INSERT INTO revoked_token (jti, expires_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         connection.execute(sql, params![id, now + PATIENT_SECONDS])?;
         end_what_was_given_out(connection, now, (Actor::Operator, "erased"), id)?;
+        if let Some(consent) = Consent::get(connection, id)? {
+            tell_revoked(connection, now, &consent, Actor::Operator)?;
+        }
         connection.execute("DELETE FROM consent WHERE id = ?1", [id])?;
         let about = About {
             application: Some(application),

@@ -14,6 +14,7 @@ mod keys;
 mod run;
 mod steps;
 mod syncs;
+mod webhooks;
 
 pub(super) use run::migrate;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The order of the steps.
 
-use super::{audit, base, consent_flow, directory, erasures, flow, given_out, keys, syncs};
+use super::{audit, base, consent_flow, directory, erasures, flow, given_out, keys, syncs, webhooks};
 
 /// The SQL script of each step. A released script never changes.
 pub(super) const STEPS: &[&str] = &[
@@ -28,4 +28,5 @@ pub(super) const STEPS: &[&str] = &[
     flow::SEALED_SESSIONS,
     syncs::RETRIES,
     directory::REGISTRATION_ACCESS,
+    webhooks::WEBHOOKS,
 ];

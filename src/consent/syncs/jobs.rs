@@ -12,6 +12,7 @@ use super::super::moves::{forget_access, forget_outcomes};
 use super::super::record::{Authorization, AuthorizationType, Consent, Job};
 use super::super::states::{AuthorizationEvent, AuthorizationState, JobEvent, JobState};
 use super::super::store::Store;
+use super::super::webhooks::tell_job_end;
 use super::dangling::keep_dangling;
 use super::outcome::SourceOutcome;
 use super::report::{JobReport, keep_report};
@@ -195,6 +196,7 @@ impl Jobs<'_> {
             if authorization.state != AuthorizationState::Exchanged || authorization.data_erased_at.is_some() {
                 job.step(transaction, now, JobEvent::Stopped)?;
                 set_failure(transaction, id, "the authorization has ended")?;
+                tell_job_end(transaction, now, &job)?;
                 return Ok(None);
             }
             // `due` may have returned two jobs of this authorization, and the other one may already be ACTIVE.
@@ -332,6 +334,9 @@ impl Jobs<'_> {
                 return Ok(false);
             };
             work(transaction, now, &mut job)?;
+            if !job.state.is_open() {
+                tell_job_end(transaction, now, &job)?;
+            }
             Ok(true)
         })
     }

@@ -3,7 +3,7 @@
 //!
 //! `session` decides who may sign in, `pages` what each page requests from the engine, and `shown` how the result is
 //! shown. The console reads records only through scopes, as the API does. Before it shows records, it writes an entry
-//! to the audit log. It changes nothing but its own sessions and that log.
+//! to the audit log. It changes nothing but its own sessions and that log, and sends webhooks again.
 
 mod pages;
 mod routes;

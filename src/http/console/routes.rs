@@ -33,5 +33,6 @@ pub(in crate::http) fn routes() -> Vec<Route> {
         Route::at("/console/kept/syncs/{id}").also_get(kept::sync),
         Route::at("/console/kept/consents/{id}").also_get(kept::consent),
         Route::at("/console/kept/erasures/{id}").also_get(kept::receipt),
+        Route::at("/console/kept/deliveries/{id}/resend").also_post(kept::resend),
     ]
 }

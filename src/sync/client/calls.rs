@@ -1,10 +1,15 @@
 //! The client: HTTP behind the guard, and FHIR with an access token. The other files of this folder add the calls to a
 //! source, to an identity provider and to a record locator.
 
+use reqwest::header::HeaderMap;
+
 use super::error::Error;
 use super::guard::Guard;
 use super::http::{Answer, Download, FHIR_JSON, Http, HttpLimits};
 use super::realm::Realm;
+
+/// The maximum number of bytes that are read of an answer without interest.
+const IGNORED: u64 = 16 << 10;
 
 /// Calls sources, identity providers and record locators.
 #[derive(Clone, Debug)]
@@ -43,6 +48,17 @@ impl Client {
         self.http
             .get(url, FHIR_JSON, Some((token, realm)), self.http.limits().page)
             .await
+    }
+
+    /// Returns the guard, which decides which addresses are called.
+    pub fn guard(&self) -> Guard {
+        self.http.guard()
+    }
+
+    /// Posts a message with these headers to an address that is no source. Redirects are not followed. Returns the
+    /// answer without its body.
+    pub async fn post(&self, address: &str, headers: HeaderMap, body: Vec<u8>) -> Result<Answer, Error> {
+        self.http.post(address, headers, body, IGNORED).await
     }
 
     /// Begins to get content that is not FHIR. The access token is sent only within the realm. The caller reads the

@@ -179,6 +179,25 @@ impl Http {
         read(self.send(request, &url).await?, url, DOCUMENT).await
     }
 
+    /// Posts bytes with these headers. Redirects are not followed. The answer has no body: at most `max_bytes` are read
+    /// and dropped, so that the connection can be used again.
+    pub(super) async fn post(
+        &self,
+        address: &str,
+        headers: HeaderMap,
+        body: Vec<u8>,
+        max_bytes: u64,
+    ) -> Result<Answer, Error> {
+        let url = self.guard.check(address)?;
+        let request = self.client.post(url.clone()).headers(headers).body(body);
+        let mut response = self.send(request, &url).await?;
+        let answer = head(&response, &url);
+        if response.content_length().is_some_and(|length| length <= max_bytes) {
+            while let Ok(Some(_)) = response.chunk().await {}
+        }
+        Ok(answer)
+    }
+
     async fn send(&self, request: RequestBuilder, url: &Url) -> Result<Response, Error> {
         request.send().await.map_err(|error| failure(&error, url))
     }
@@ -284,13 +303,7 @@ impl Download {
 
     /// Returns the answer without its body.
     pub fn head(&self) -> Answer {
-        Answer {
-            status: self.response.status().as_u16(),
-            retry_after: retry_after(self.response.headers()),
-            content_type: content_type(self.response.headers()),
-            body: Vec::new(),
-            url: self.url.clone(),
-        }
+        head(&self.response, &self.url)
     }
 
     /// Returns the length of the body as the source states it.
@@ -301,6 +314,17 @@ impl Download {
     /// Returns the next piece of the body, decompressed. Returns `None` at its end.
     pub async fn piece(&mut self) -> Result<Option<bytes::Bytes>, Error> {
         self.response.chunk().await.map_err(|error| failure(&error, &self.url))
+    }
+}
+
+/// Returns a response without its body.
+fn head(response: &Response, url: &Url) -> Answer {
+    Answer {
+        status: response.status().as_u16(),
+        retry_after: retry_after(response.headers()),
+        content_type: content_type(response.headers()),
+        body: Vec::new(),
+        url: url.clone(),
     }
 }
 

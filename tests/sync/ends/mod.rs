@@ -6,3 +6,4 @@ pub(super) mod ended;
 pub(super) mod expunge;
 pub(super) mod left;
 pub(super) mod over;
+mod told;

@@ -2,10 +2,10 @@
 
 use clap::Subcommand;
 
-use super::{applicants, change, create, keys, list, profile};
+use super::{applicants, change, create, keys, list, profile, webhooks};
 use crate::cli::terminal::failure::Failure;
 
-/// Register applications and change them: keys, redirect URIs, origins, how often records are fetched again
+/// Register applications and change them: keys, redirect URIs, origins, webhooks, how often records are fetched again
 ///
 /// A running server uses a change within a second.
 #[derive(Debug, clap::Args)]
@@ -27,6 +27,7 @@ enum Command {
     SetSync(change::SyncArgs),
     RegistrationToken(create::TokenArgs),
     Applicants(applicants::Args),
+    Webhooks(webhooks::Args),
 }
 
 /// Runs the subcommand.
@@ -43,5 +44,6 @@ pub(in crate::cli) fn run(arguments: Args) -> Result<(), Failure> {
         Command::SetSync(arguments) => change::set_sync(&arguments),
         Command::RegistrationToken(arguments) => create::registration_token(&arguments),
         Command::Applicants(arguments) => applicants::run(&arguments),
+        Command::Webhooks(arguments) => webhooks::run(&arguments),
     }
 }

@@ -7,5 +7,6 @@ mod create;
 mod keys;
 mod list;
 mod profile;
+mod webhooks;
 
 pub(in crate::cli) use command::{Args, run};

@@ -26,6 +26,7 @@ use crate::plans::PlanTables;
 use crate::sync::client::{Client, Guard, HttpLimits};
 use crate::sync::{Settings, SyncLimits, Worker};
 use crate::terminology::Terminology;
+use crate::webhooks::{Deliverer, Settings as DeliverySettings};
 
 /// Answer FHIR R4 reads, searches and views over HTTP
 ///
@@ -64,7 +65,7 @@ pub(in crate::cli) struct Args {
     /// attachment without a token, for ten minutes
     #[arg(long)]
     signed_attachments: bool,
-    /// Allow sources of records at private and loopback addresses, and without TLS
+    /// Allow sources of records, and receivers of webhooks, at private and loopback addresses and without TLS
     #[arg(long)]
     allow_private_sources: bool,
     /// Number of patients whose records are fetched at once
@@ -261,9 +262,20 @@ pub(in crate::cli) fn serve(
         let (store, lake, base_url) = (options.store.clone(), options.lake.clone(), options.base_url.clone());
         tracing::info!(base_url = options.base_url, "serving");
         let service = Service::new(options).map_err(Failure::other)?;
-        let worker = Worker::start(store, lake.clone(), service.sources().clone(), &base_url, settings);
+        let guard = service.sources().guard();
+        let worker = Worker::start(
+            store.clone(),
+            lake.clone(),
+            service.sources().clone(),
+            &base_url,
+            settings,
+        );
+        let deliverer = Deliverer::start(store, guard, worker.works(), DeliverySettings::default());
+        let deliverer = deliverer.map_err(Failure::other)?;
         let upkeep = Upkeep::start(lake, service.busy()).map_err(Failure::other)?;
         let served = crate::http::serve(listener, service, stop).await;
+        // Deliver only while the worker holds the spool, so that no two processes deliver.
+        deliverer.stop().await;
         worker.stop().await;
         drop(upkeep);
         tracing::info!("stopped");

@@ -3,7 +3,7 @@
 use crate::cli::terminal::failure::Failure;
 
 /// Resolves when standard input has ended. Reading standard input blocks, so a separate thread does it.
-pub(super) async fn stdin_ends() {
+pub(in crate::cli) async fn stdin_ends() {
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());

@@ -18,4 +18,5 @@ pub use clients::{Client, Clients};
 pub use keys::{Key, NewKeys};
 pub use managed::{ManagedRegistration, ManagedRegistrations, RegistrationUpdate, UpdatedRegistration};
 pub use record::{Application, Applications, NewApplication, SyncFrequency};
+pub(in crate::consent) use record::{about, known};
 pub use registration::{REGISTRATION_SECONDS, RegistrationTokens};

@@ -234,7 +234,7 @@ pub(super) fn insert(
     Ok((made, keys))
 }
 
-pub(super) fn about(application: &str) -> About<'_> {
+pub(in crate::consent) fn about(application: &str) -> About<'_> {
     About {
         application: Some(application),
         ..About::default()
@@ -283,7 +283,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Application> {
     })
 }
 
-pub(super) fn known(connection: &Connection, id: &str) -> Result<(), Error> {
+pub(in crate::consent) fn known(connection: &Connection, id: &str) -> Result<(), Error> {
     if exists(connection, id)? {
         Ok(())
     } else {

@@ -1,4 +1,4 @@
-//! A cell of a table, as HTML: a text, a link or a time.
+//! A cell of a table, as HTML: a text, a link, a button or a time.
 
 use super::json::escape;
 use super::words;
@@ -33,6 +33,18 @@ impl Cell {
         Cell { html }
     }
 
+    /// Creates a cell with a button that posts to an address. `csrf` is the token of the session's forms.
+    pub(in crate::http::console) fn button(text: &str, address: &str, csrf: &str) -> Cell {
+        let mut html = "<form method=\"post\" action=\"".to_owned();
+        escape(address, &mut html);
+        html.push_str("\"><input type=\"hidden\" name=\"csrf\" value=\"");
+        escape(csrf, &mut html);
+        html.push_str("\"><button type=\"submit\" class=\"plain\">");
+        escape(text, &mut html);
+        html.push_str("</button></form>");
+        Cell { html }
+    }
+
     /// Creates a cell with a time, which is given in seconds since the Unix epoch.
     pub(in crate::http::console) fn time(seconds: i64) -> Cell {
         let moment = words::time(seconds);
@@ -59,6 +71,8 @@ mod tests {
     fn cells_are_escaped_and_times_are_exact() {
         assert_eq!(Cell::text("<b>").html, "&lt;b&gt;");
         assert_eq!(Cell::link("a&b", "/x?\"").html, "<a href=\"/x?&quot;\">a&amp;b</a>");
+        let button = Cell::button("Go", "/x\"", "t&");
+        assert!(button.html.contains("action=\"/x&quot;\"") && button.html.contains("value=\"t&amp;\""));
         assert_eq!(
             Cell::time(0).html,
             "<time datetime=\"1970-01-01T00:00:00Z\" title=\"1970-01-01T00:00:00Z\">1 Jan 1970, 00:00 UTC</time>"

@@ -7,6 +7,7 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use super::webhooks;
 use crate::consent::{
     Application, AuditEntry, ConsentFilter, ConsentWithSources, Endpoint, ErasureJob, Error as StoreError, ListedJob,
     Store, receipt_digest,
@@ -98,16 +99,20 @@ enum List {
     Applications,
     Consents,
     Erasures,
+    Receivers,
+    Deliveries,
     Audit,
     Slow,
 }
 
-const LISTS: [(List, &str, &str); 7] = [
+const LISTS: [(List, &str, &str); 9] = [
     (List::Syncs, "syncs", "Syncs"),
     (List::Endpoints, "endpoints", "Endpoints"),
     (List::Applications, "applications", "Applications"),
     (List::Consents, "consents", "Consents"),
     (List::Erasures, "erasures", "Erasures"),
+    (List::Receivers, "webhooks", "Webhooks"),
+    (List::Deliveries, "deliveries", "Deliveries"),
     (List::Audit, "audit", "Audit log"),
     (List::Slow, "slow", "Slow requests"),
 ];
@@ -125,11 +130,11 @@ pub(in crate::http::console) async fn show(
         let Some(&(list, path, heading)) = found else {
             return Err(Error::Unknown("there is no such list".to_owned()));
         };
-        let root = frame.root.clone();
+        let shown = frame.clone();
         let reading = service.blocking(move |service| match list {
             List::Slow => Ok(slow(service)),
             // Read one row more than the list has up to the end of this page, to know whether there is another page.
-            list => list.rows(&service.store, &root, (number * SHOWN + 1) as u32),
+            list => list.rows(&service.store, &shown, (number * SHOWN + 1) as u32),
         });
         let (part, rows) = Part::cut(path, number, reading.await?.map_err(Error::internal)?);
         let page = Page {
@@ -166,6 +171,10 @@ impl List {
             List::Applications => "Who may ask patients for their records.",
             List::Consents => "What patients have consented to, newest first.",
             List::Erasures => "Erasures, newest first, each with the digest of its receipt.",
+            List::Receivers => "Where applications are told what happens to their consents.",
+            List::Deliveries => {
+                "The webhooks of the last 30 days, newest first. A message that is sent again has the same id as before."
+            }
             List::Audit => "What happened, newest first. People are named by their consents, or by a mark.",
             List::Slow => {
                 "The newest 200 requests of this server whose answer took 200 ms or longer to begin, slowest first."
@@ -198,6 +207,8 @@ impl List {
             ],
             List::Consents => vec!["Consent", "Application", "Mode", "State", "Made", "Sources"],
             List::Erasures => vec!["Erasure", "Application", "Mode", "How", "Asked", "Done", "Receipt"],
+            List::Receivers => webhooks::RECEIVER_COLUMNS.to_vec(),
+            List::Deliveries => webhooks::DELIVERY_COLUMNS.to_vec(),
             List::Audit => vec!["At", "By", "What", "Application", "Consent", "Detail"],
             List::Slow => vec!["Took", "When", "Method", "Route", "Status", "Request"],
         }
@@ -205,7 +216,8 @@ impl List {
 
     /// Returns the first `wanted` rows of the list. Returns all rows of some lists, because the store can only read
     /// these lists completely. The slow requests are not in the store, so this returns no rows for them.
-    fn rows(self, store: &Store, root: &str, wanted: u32) -> Result<Vec<Vec<Cell>>, StoreError> {
+    fn rows(self, store: &Store, frame: &Frame, wanted: u32) -> Result<Vec<Vec<Cell>>, StoreError> {
+        let root = frame.root.as_str();
         let filter = ConsentFilter {
             limit: wanted,
             ..ConsentFilter::default()
@@ -228,6 +240,8 @@ impl List {
                 let jobs = store.erasure_jobs().list(None, wanted)?;
                 jobs.iter().map(|job| erasure(job, root)).collect()
             }
+            List::Receivers => webhooks::receivers(store, frame)?,
+            List::Deliveries => webhooks::deliveries(store, frame, wanted)?,
             List::Audit => {
                 let entries = store.audit().newest(None, wanted)?;
                 entries.iter().map(|entry| audit(entry, root)).collect()
