@@ -82,6 +82,7 @@ pub use sweep::Swept;
 pub use syncs::dangling::Dangling;
 pub use syncs::history::{LastSync, ListedJob};
 pub use syncs::jobs::{BegunJob, Due, JobFailure, JobSuccess, Jobs};
+pub use syncs::linked::LinkedPatient;
 pub use syncs::missing::{Missing, MissingReason};
 pub use syncs::presence::{Incomplete, Presence, Readiness};
 pub use syncs::report::{AttachmentCounts, JobReport};

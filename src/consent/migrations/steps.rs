@@ -27,4 +27,5 @@ pub(super) const STEPS: &[&str] = &[
     directory::DIRECTORY_SEARCH,
     flow::SEALED_SESSIONS,
     syncs::RETRIES,
+    syncs::LINKED_PATIENTS,
 ];
