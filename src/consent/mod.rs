@@ -85,6 +85,7 @@ pub use sweep::Swept;
 pub use syncs::dangling::Dangling;
 pub use syncs::history::{LastSync, ListedJob};
 pub use syncs::jobs::{BegunJob, Due, JobFailure, JobSuccess, Jobs};
+pub use syncs::linked::LinkedPatient;
 pub use syncs::missing::{Missing, MissingReason};
 pub use syncs::outcome::SourceOutcome;
 pub use syncs::presence::{Incomplete, Presence, Readiness};

@@ -9,6 +9,7 @@ use super::access::lifetime::REFRESH_SECONDS;
 use super::error::Error;
 use super::record::{Authorization, AuthorizationType, Consent, Job, Usage};
 use super::states::{AuthorizationState, JobState};
+use super::syncs::linked::{self, LinkedPatient};
 use super::syncs::missing::Missing;
 use super::syncs::retries::NextRetry;
 use crate::lake::{Lake, PatientScope, Scope};
@@ -40,6 +41,8 @@ pub struct Source {
     pub synced_at: Option<i64>,
     /// The records that the newest finished job and its retries could not get.
     pub missing: Vec<Missing>,
+    /// The further Patients of the person at the source.
+    pub linked: Vec<LinkedPatient>,
     /// The retry that asks again for some of these records.
     pub next_retry: Option<NextRetry>,
 }
@@ -227,6 +230,7 @@ impl Source {
             job,
             synced_at: completed.query_row([&authorization.id], |row| row.get(0))?,
             missing: Missing::of_authorization(connection, &authorization.id)?,
+            linked: linked::of_authorization(connection, &authorization.id)?,
             next_retry: NextRetry::of_authorization(connection, &authorization.id)?,
             authorization,
         })

@@ -26,6 +26,8 @@ fn synced(lake: &Lake, consent: u32) -> Synced {
         base: SourceBase::new("https://payer.example/fhir"),
         identifier_system: "urn:payer".to_owned(),
         source_patient: format!("p{consent}"),
+        alias: None,
+        linked: Default::default(),
         tags: "https://records.example/tags".to_owned(),
         generated_patient: false,
         addresses: Arc::default(),

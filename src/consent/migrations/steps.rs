@@ -29,4 +29,5 @@ pub(super) const STEPS: &[&str] = &[
     syncs::RETRIES,
     directory::REGISTRATION_ACCESS,
     webhooks::WEBHOOKS,
+    syncs::LINKED_PATIENTS,
 ];

@@ -41,6 +41,18 @@ pub(super) const RETRIES: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// The further ids under which sources know a person.
+pub(super) const LINKED_PATIENTS: &str = "
+    CREATE TABLE linked_patient (
+        authorization TEXT NOT NULL REFERENCES patient_authorization (id) ON DELETE CASCADE,
+        -- The id of a Patient at the source that the source links to the authorization's Patient.
+        source_id TEXT NOT NULL,
+        -- Our id of this Patient. That of the authorization's Patient if the source has two ids for it.
+        patient TEXT NOT NULL,
+        PRIMARY KEY (authorization, source_id)
+    ) STRICT, WITHOUT ROWID;
+";
+
 /// The counts of attachments of each sync.
 pub(super) const ATTACHMENT_COUNTS: &str = "
     CREATE TABLE sync_attachment (

@@ -14,6 +14,7 @@ use super::super::states::{AuthorizationEvent, AuthorizationState, JobEvent, Job
 use super::super::store::Store;
 use super::super::webhooks::tell_job_end;
 use super::dangling::keep_dangling;
+use super::linked::{LinkedPatient, keep_linked};
 use super::outcome::SourceOutcome;
 use super::report::{JobReport, keep_report};
 use super::retries::{RetryTarget, carry_missing, make_next, targets};
@@ -67,6 +68,8 @@ pub struct JobSuccess<'a> {
     pub dangling: Option<&'a BTreeMap<u64, u32>>,
     /// The number of fetched records, and the missing records.
     pub report: Option<&'a JobReport>,
+    /// The further ids of the person at the source. `None` keeps those that are stored.
+    pub linked: Option<&'a [LinkedPatient]>,
 }
 
 impl<'a> From<&'a str> for JobSuccess<'a> {
@@ -76,6 +79,7 @@ impl<'a> From<&'a str> for JobSuccess<'a> {
             normalized: "",
             dangling: None,
             report: None,
+            linked: None,
         }
     }
 }
@@ -259,6 +263,9 @@ impl Jobs<'_> {
             forget_outcomes(transaction, &job.authorization)?;
             let lost = Error::Lost("patient authorization");
             let authorization = Authorization::get(transaction, &job.authorization)?.ok_or(lost)?;
+            if let Some(linked) = success.linked {
+                keep_linked(transaction, &authorization, linked)?;
+            }
             if let Some(dangling) = success.dangling {
                 keep_dangling(transaction, &authorization.id, dangling)?;
             }

@@ -3,6 +3,7 @@
 pub(super) mod dangling;
 pub(super) mod history;
 pub(super) mod jobs;
+pub(super) mod linked;
 pub(super) mod missing;
 pub(super) mod outcome;
 pub(super) mod presence;

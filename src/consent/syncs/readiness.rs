@@ -121,8 +121,11 @@ impl ConsentWithSources {
             .filter(|source| source.authorization.is_active(now))
             .collect();
         let is_there = |patient: &&String| {
-            let mut owners = active.iter().map(|source| &source.authorization.patient);
-            self.sources.is_empty() || owners.any(|owner| owner.as_ref() == Some(patient))
+            let is_of = |source: &&Source| {
+                source.authorization.patient.as_ref() == Some(*patient)
+                    || source.linked.iter().any(|linked| linked.patient == **patient)
+            };
+            self.sources.is_empty() || active.iter().any(is_of)
         };
         let ends = active.iter().filter_map(|source| source.authorization.data_until);
         let waits = active.iter().filter(|source| source.is_waited_for(now));

@@ -181,6 +181,8 @@ mod tests {
             base: SourceBase::new("https://payer.example/fhir/"),
             identifier_system: "urn:payer".to_owned(),
             source_patient: "p".to_owned(),
+            alias: Some("alias".to_owned()),
+            linked: ["linked".to_owned()].into(),
             tags: "https://records.example/tags".to_owned(),
             generated_patient: false,
             addresses: Arc::default(),
@@ -257,6 +259,22 @@ mod tests {
     }
 
     #[test]
+    fn the_patient_has_one_id_under_whichever_the_source_writes() {
+        let patient = stored(r#"{"resourceType":"Patient","id":"alias"}"#).unwrap();
+        assert_eq!(patient["id"], id("Patient", "p"));
+        let record = json!({"resourceType": "Observation", "id": "alias", "subject": {"reference": "Patient/alias"}});
+        let found = stored(&record.to_string()).unwrap();
+        assert_eq!(found["subject"]["reference"], format!("Patient/{}", id("Patient", "p")));
+        assert_eq!(found["id"], id("Observation", "alias"));
+        let linked = json!({"resourceType": "Observation", "id": "o", "subject": {"reference": "Patient/linked"}});
+        let found = stored(&linked.to_string()).unwrap();
+        assert_eq!(
+            found["subject"]["reference"],
+            format!("Patient/{}", id("Patient", "linked"))
+        );
+    }
+
+    #[test]
     fn references_into_the_source_follow_its_ids() {
         let refer = |text: &str| {
             let json = json!({"resourceType": "Observation", "id": "o", "subject": {"reference": "Patient/p"},
@@ -303,6 +321,8 @@ mod tests {
         }
         for json in [
             json!({"resourceType": "Patient", "id": "p"}),
+            json!({"resourceType": "Patient", "id": "linked"}),
+            json!({"resourceType": "Observation", "id": "o", "subject": {"reference": "Patient/linked"}}),
             json!({"resourceType": "Coverage", "id": "o", "beneficiary": {"reference": "Patient/p"}, "subscriber": {"reference": "Patient/q"}}),
             json!({"resourceType": "Organization", "id": "o"}),
         ] {

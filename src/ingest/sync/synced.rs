@@ -4,7 +4,7 @@
 //! An id is a UUIDv8. It consists of the consent's owner and a keyed hash of the endpoint, the type and the source's
 //! id. So a reference can be rewritten even if its target is not known. A record that comes again has the same id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,6 +30,10 @@ pub struct Synced {
     pub identifier_system: String,
     /// The id of the person's Patient at the source.
     pub source_patient: String,
+    /// The id that the source itself writes for this Patient, if it is another one.
+    pub alias: Option<String>,
+    /// The ids of further Patients that the source links to the person's Patient.
+    pub linked: BTreeSet<String>,
     /// The prefix of our tags' systems, without a trailing slash.
     pub tags: String,
     /// Whether the service made the person's Patient, because the source returns none.
@@ -104,6 +108,8 @@ impl Naming {
     /// Returns the id in the lake of a record with this id at the source.
     pub(in crate::ingest) fn id(&self, type_id: TypeId, id: &str) -> String {
         let Synced { owner, endpoint, .. } = &self.synced;
+        let is_alias = self.synced.alias.as_deref() == Some(id) && facts().get(type_id).name == "Patient";
+        let id = if is_alias { &self.synced.source_patient } else { id };
         self.key.synced_id(*owner, endpoint, facts().get(type_id).name, id)
     }
 
@@ -125,9 +131,15 @@ impl Naming {
         &self.patient
     }
 
-    /// Whether `patient`, an id at the source, is not the id of the synced person.
+    /// Whether `patient`, an id at the source, is none of the synced person's ids.
     pub(in crate::ingest) fn is_of_another(&self, patient: &str) -> bool {
-        patient != self.synced.source_patient
+        let Synced {
+            source_patient,
+            alias,
+            linked,
+            ..
+        } = &self.synced;
+        patient != source_patient && alias.as_deref() != Some(patient) && !linked.contains(patient)
     }
 
     /// Returns the source's id of the Patient that a reference leads to, or `None` for any other reference. The

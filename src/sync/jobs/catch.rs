@@ -35,6 +35,13 @@ pub(super) struct Catch<'w> {
 }
 
 impl Catch<'_> {
+    /// Returns the ids of the catch's records of a type.
+    pub(super) fn ids_of(&self, resource_type: &str) -> impl Iterator<Item = &str> {
+        self.met
+            .iter()
+            .filter_map(move |name| name.strip_prefix(resource_type)?.strip_prefix('/'))
+    }
+
     /// Records that the further pages of the search did not come.
     pub(super) fn cut(&mut self, trouble: Trouble) {
         self.cut = Some(trouble);

@@ -1,6 +1,6 @@
 //! Commits a spool to the lake: one snapshot with all of a job's records, or none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +22,10 @@ pub(super) struct Commit {
     /// The source's FHIR base, in all forms that its answers have shown.
     pub(super) base: SourceBase,
     pub(super) source_patient: String,
+    /// The id that the source itself writes for this Patient, if it is another one.
+    pub(super) alias: Option<String>,
+    /// The ids of further Patients that the source links to this one.
+    pub(super) linked: BTreeSet<String>,
     pub(super) rules: Normalization,
     pub(super) spool: Spool,
     pub(super) attachments: Vec<SyncedAttachment>,
@@ -56,6 +60,8 @@ impl Commit {
             base: self.base.clone(),
             identifier_system: self.endpoint.identifier_system.clone(),
             source_patient: self.source_patient.clone(),
+            alias: self.alias.clone(),
+            linked: self.linked.clone(),
             tags: self.rules.tag_system_base.clone(),
             generated_patient: self.generated_patient,
             addresses: addresses(&self.attachments),

@@ -3,15 +3,16 @@
 //! even if the source sends them.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use chrono::{DateTime, SecondsFormat};
 use futures::FutureExt;
 use futures::stream::{StreamExt, TryStreamExt};
 
 use super::gap::{Gap, Why};
+use super::person::{OF_LINKED, Person};
 use super::plan::{Listing, Plan, Search, Way, encoded};
-use super::search::{Along, NoPage, Record, Refusals, Reply, Whole, record};
+use super::search::{Along, Asked, NoPage, Record, Refusals, Reply, Whole, record};
 use super::source::{Source, Trouble};
 use super::spool::Spool;
 use super::work::{Found, Held, Whose, Work, lock};
@@ -39,6 +40,8 @@ pub(super) struct Fetched {
     pub(super) unasked: u64,
     /// Whether the source has answered any request.
     pub(super) answered: bool,
+    /// The person's ids at the source.
+    pub(super) person: Option<Person>,
     /// Whether the person's Patient is among the records.
     pub(super) has_patient: bool,
 }
@@ -64,15 +67,30 @@ pub(super) async fn fetch(
         unlisted: plan.unlisted.iter().copied().collect(),
         met: Mutex::default(),
         wanted: Mutex::new(plan.reads.iter().cloned().collect()),
+        person: OnceLock::new(),
         refusals: Refusals::default(),
         vain_sizes: tokio::sync::Mutex::default(),
     };
-    let searches: Vec<_> = plan.searches.iter().map(|search| work.search(search).boxed()).collect();
+    // The other searches need the person's ids.
+    let is_granted = plan.searches.iter().any(|search| search.is("Patient"));
+    let patients = match is_granted {
+        true => work.patients().await?,
+        false => Found::default(),
+    };
+    let searches = plan.searches.iter().filter_map(|search| match search.way {
+        Way::Search(parameter) => Some(work.search(search, parameter).boxed()),
+        Way::Read => None,
+    });
+    let searches: Vec<_> = searches.collect();
     let done: Vec<(Found, Option<NotAlong>)> = futures::stream::iter(searches)
         .buffer_unordered(AT_ONCE)
         .try_collect()
         .await?;
-    let mut fetched = Fetched::default();
+    let mut fetched = Fetched {
+        records: patients.records,
+        gaps: patients.gaps,
+        ..Fetched::default()
+    };
     let mut without = Vec::new();
     for (found, not_along) in done {
         fetched.records += found.records;
@@ -84,7 +102,6 @@ pub(super) async fn fetch(
         fetched.gaps.extend(provenance_gap(without));
     }
     let is_denied = |gap: &Gap| gap.resource_type == "Patient" && gap.why == Why::Refused(401);
-    let is_granted = plan.searches.iter().any(|search| search.is("Patient"));
     if (!is_granted || fetched.gaps.iter().any(is_denied))
         && fetched.gaps.iter().any(|gap| gap.why == Why::Refused(401))
         && let Some(trouble) = source.end_of_access().await
@@ -96,7 +113,8 @@ pub(super) async fn fetch(
         work.follow(&mut fetched).await?;
     }
     fetched.answered = source.has_answered();
-    fetched.has_patient = lock(&work.met).contains(&format!("Patient/{}", whose.patient));
+    fetched.has_patient = lock(&work.met).iter().any(|name| work.person().is_patient(name));
+    fetched.person = Some(work.person().clone());
     fetched.unasked = work.unasked.into_inner();
     fetched.bytes = work.held.bytes();
     fetched.base = Some(work.base.into_inner().unwrap_or_else(PoisonError::into_inner));
@@ -119,21 +137,42 @@ fn provenance_gap(mut without: Vec<NotAlong>) -> Option<Gap> {
 }
 
 impl<'w> Work<'w> {
-    /// Fetches the records of a type. Also returns whether the source refused to include Provenance.
-    async fn search(&'w self, search: &Search) -> Result<(Found, Option<NotAlong>), Trouble> {
+    /// Returns the person's ids at the source, as far as they are known.
+    fn person(&self) -> &Person {
+        self.person.get().unwrap_or(self.whose.before)
+    }
+
+    /// Fetches the records of a type, for each id of the person. Also returns whether the source refused to include
+    /// Provenance.
+    async fn search(&'w self, search: &Search, parameter: &'static str) -> Result<(Found, Option<NotAlong>), Trouble> {
         let name = facts().get(search.type_id).name;
-        let Way::Search(query) = &search.way else {
-            return Ok((self.patient().await?, None));
-        };
-        let address = format!("{}/{name}?{query}", self.source.base());
         let served = self.whose.statement.and_then(|statement| statement.types.get(name));
         let brings = served.is_some_and(|served| served.provenance) && self.is_granted("Provenance");
         let mut along = Along::new(brings);
-        let found = match search.listing {
-            Listing::Source => self.listed(name, &address, &mut along).await?,
-            Listing::Directory => self.unlisted(name, &address, true).await?,
-            Listing::Nowhere => self.unlisted(name, &address, false).await?,
-        };
+        let mut found = Found::default();
+        for (number, id) in self.person().ids().iter().enumerate() {
+            let draft = match number {
+                0 => name.to_owned(),
+                number => format!("{name}-of-{number}"),
+            };
+            let address = format!("{}/{name}?{parameter}={}", self.source.base(), encoded(id));
+            let asked = Asked {
+                name,
+                address: &address,
+                draft: &draft,
+            };
+            let mut of_id = match search.listing {
+                Listing::Source => self.listed(asked, &mut along).await?,
+                Listing::Directory => self.unlisted(asked, true).await?,
+                Listing::Nowhere => self.unlisted(asked, false).await?,
+            };
+            if number > 0 {
+                for gap in &mut of_id.gaps {
+                    gap.part.get_or_insert_with(|| OF_LINKED.to_owned());
+                }
+            }
+            found.add(of_id);
+        }
         let not_along = along.refused().map(|status| NotAlong {
             resource_type: name,
             status,
@@ -142,33 +181,35 @@ impl<'w> Work<'w> {
     }
 
     /// Fetches a type that the source's statement lists. Without a statement, all types count as listed.
-    async fn listed(&'w self, name: &'static str, address: &str, along: &mut Along) -> Result<Found, Trouble> {
+    async fn listed(&'w self, asked: Asked<'_>, along: &mut Along) -> Result<Found, Trouble> {
+        let Asked { name, address, draft } = asked;
         if let Some(since) = self.since(name)
             && let Reply::Had(catch) = self
-                .ask(name, &format!("{address}&_lastUpdated=ge{since}"), name, along)
+                .ask(name, &format!("{address}&_lastUpdated=ge{since}"), draft, along)
                 .await?
             && !catch.is_cut()
         {
             return self.found(name, None, catch);
         }
-        match self.ask(name, address, name, along).await? {
+        match self.ask(name, address, draft, along).await? {
             Reply::Had(catch) => self.found(name, None, catch),
             Reply::Failed(trouble) => Ok(Found::gap(Gap::of(name, Why::Failed(trouble)))),
-            Reply::Refused(refusal) => self.narrower(Whole { name, address, refusal }, along).await,
+            Reply::Refused(refusal) => self.narrower(Whole { asked, refusal }, along).await,
         }
     }
 
     /// Tries to fetch a type that the source's statement does not list, because statements are often incomplete. It
     /// makes only the plain search, without Provenance and without narrower searches. A failure is a gap only if the
     /// directory promises the type.
-    async fn unlisted(&'w self, name: &'static str, address: &str, is_promised: bool) -> Result<Found, Trouble> {
+    async fn unlisted(&'w self, asked: Asked<'_>, is_promised: bool) -> Result<Found, Trouble> {
+        let Asked { name, address, draft } = asked;
         let size = self.source.pages().first();
-        let mut reply = self.ask_at(name, address, size, name).await?;
+        let mut reply = self.ask_at(name, address, size, draft).await?;
         if let Reply::Refused(refusal) = &reply
             && matches!(refusal.status, 400 | 422)
             && size > 0
         {
-            reply = self.ask_at(name, address, 0, name).await?;
+            reply = self.ask_at(name, address, 0, draft).await?;
         }
         let status = match reply {
             Reply::Had(catch) => return self.found(name, None, catch),
@@ -186,7 +227,11 @@ impl<'w> Work<'w> {
     /// completely. This is so if there was no earlier sync, if the source cannot search by `_lastUpdated`, if the
     /// earlier syncs have no records of the type, or if some of its records are missing.
     fn since(&self, name: &str) -> Option<String> {
-        let last = self.whose.since?;
+        // Of an id that no earlier sync knew, everything is new.
+        let last = self
+            .whose
+            .since
+            .filter(|_| self.person().is_within(self.whose.before))?;
         let has = |names: &[String], name: &str| names.iter().any(|one| one == name);
         let served = self.whose.statement?.types.get(name)?;
         if !served.tells_news() {
@@ -197,32 +242,17 @@ impl<'w> Work<'w> {
         whole.then(|| at.to_rfc3339_opts(SecondsFormat::Secs, true))
     }
 
-    /// Fetches the Patient by a read. If that is refused or finds nothing, searches for the Patient by its id.
-    async fn patient(&'w self) -> Result<Found, Trouble> {
-        let (base, id) = (self.source.base(), encoded(self.whose.patient));
-        let name = format!("Patient/{}", self.whose.patient);
-        let why = match self.read(&format!("{base}/Patient/{id}"), &name).await? {
-            Ok(line) => {
-                let mut catch = self.begin("Patient")?;
-                self.take(&line, &mut catch)?;
-                return self.found("Patient", None, catch);
-            }
-            Err(why) => why,
-        };
-        if let Why::Refused(_) | Why::NotFound(_) = why
-            && let Reply::Had(catch) = self
-                .ask_plainly("Patient", &format!("{base}/Patient?_id={id}"), "Patient")
-                .await?
-            && catch.has(&name)
-        {
-            return self.found("Patient", None, catch);
-        }
-        Ok(Found::gap(Gap::of("Patient", why)))
+    /// Reads the resource `name`, such as `Patient/1`. If the answer is not this resource, requests it once more.
+    pub(super) async fn read(&self, url: &str, name: &str) -> Result<Result<Record, Why>, Trouble> {
+        self.read_one(url, |found| found == name).await
     }
 
-    /// Reads one resource. Its name must be `name`, such as `Patient/1`. If the answer is not this resource, requests
-    /// it once more.
-    pub(super) async fn read(&self, url: &str, name: &str) -> Result<Result<Record, Why>, Trouble> {
+    /// Reads one resource, whose name is admitted by `admits`. If the answer is no such resource, requests it once more.
+    pub(super) async fn read_one(
+        &self,
+        url: &str,
+        admits: impl Fn(&str) -> bool,
+    ) -> Result<Result<Record, Why>, Trouble> {
         let mut again = true;
         loop {
             let answer = match self.source.get(url).await {
@@ -237,7 +267,7 @@ impl<'w> Work<'w> {
             }
             let text = std::str::from_utf8(&answer.body).unwrap_or_default();
             match record(text) {
-                Ok(Some(record)) if record.name == name => return Ok(Ok(record)),
+                Ok(Some(record)) if admits(&record.name) => return Ok(Ok(record)),
                 _ if std::mem::take(&mut again) => {}
                 _ => {
                     self.source.hear(answer.status, &answer.body).await;

@@ -7,6 +7,7 @@ mod commit;
 mod fetch;
 mod follow;
 mod gap;
+mod made;
 mod person;
 mod plan;
 mod run;

@@ -1,78 +1,185 @@
-//! Generates a Patient for a source that sends none, from what the person's other records tell. The commit adds a tag
-//! that shows this.
+//! Whose records are fetched: the set of ids that the source itself ties to the id of the grant. These are the id that the
+//! source writes for this Patient, the Patients to which it links (`Patient.link`), and those that link back.
 
-use std::io::{self, BufRead, BufReader};
+use std::collections::VecDeque;
+use std::sync::PoisonError;
 
-use memchr::memmem;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use crate::lake::scratch::TextFile;
+use super::gap::{Gap, Why};
+use super::plan::encoded;
+use super::search::Reply;
+use super::source::Trouble;
+use super::work::{Found, Work};
+use crate::consent::LinkedPatient;
+use crate::ingest::source_target;
 
-/// The maximum number of records that are searched.
-const MAX_RECORDS: usize = 10_000;
-/// The elements that are copied from a contained Patient.
-const TAKEN: &[&str] = &["identifier", "name", "telecom", "gender", "birthDate", "address"];
+/// The maximum number of a person's ids at one source.
+const IDS: usize = 16;
+/// The part of a type that is told if it is missing for a linked Patient only.
+pub(super) const OF_LINKED: &str = "of a linked Patient";
 
-/// Returns a Patient with this id, as a line of NDJSON. Its elements come from a contained Patient: the first one whom
-/// a record is about. If there is none, the Patient has the name that a reference has as `display`, or only its id.
-pub(super) fn made(files: &[TextFile], id: &str) -> io::Result<String> {
-    let mut patient = Map::new();
-    patient.insert("resourceType".to_owned(), "Patient".into());
-    patient.insert("id".to_owned(), id.into());
-    let mut name: Option<String> = None;
-    let mut seen = 0;
-    'all: for file in files {
-        for line in BufReader::new(file.open()?).lines() {
-            let line = line?;
-            seen += 1;
-            if seen > MAX_RECORDS {
-                break 'all;
-            }
-            let says = |what: &str| memmem::find(line.as_bytes(), what.as_bytes()).is_some();
-            if !says("\"contained\"") && (name.is_some() || !says("\"display\"")) {
-                continue;
-            }
-            let Ok(record) = serde_json::from_str::<Value>(&line) else {
-                continue;
-            };
-            for reference in ["patient", "subject", "beneficiary"].map(|about| &record[about]) {
-                if let Some(found) = contained(&record, reference) {
-                    patient.extend(found);
-                    return Ok(Value::Object(patient).to_string());
-                }
-                let display = reference["display"].as_str().filter(|text| !text.trim().is_empty());
-                if name.is_none() && is_about(reference, id) {
-                    name = display.map(str::to_owned);
-                }
-            }
+/// The ids of a person at a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Person {
+    /// The id of the grant, and then all others.
+    ids: Vec<String>,
+    /// The id that the source writes for the Patient of the grant, if it is another one.
+    pub(super) alias: Option<String>,
+}
+
+impl Person {
+    /// Creates the ids of a person from those that earlier jobs found. `ours` is our id of the grant's Patient.
+    pub(super) fn known(patient: &str, ours: Option<&str>, linked: &[LinkedPatient]) -> Person {
+        let mut ids = vec![patient.to_owned()];
+        ids.extend(linked.iter().map(|one| one.source_id.clone()));
+        let alias = linked.iter().find(|one| ours == Some(one.patient.as_str()));
+        Person {
+            ids,
+            alias: alias.map(|one| one.source_id.clone()),
         }
     }
-    if let Some(name) = name {
-        patient.insert("name".to_owned(), json!([{"text": name}]));
+
+    /// Returns all ids, that of the grant first.
+    pub(super) fn ids(&self) -> &[String] {
+        &self.ids
     }
-    Ok(Value::Object(patient).to_string())
+
+    /// Returns all ids but that of the grant.
+    pub(super) fn further(&self) -> impl Iterator<Item = &str> {
+        self.ids.iter().skip(1).map(String::as_str)
+    }
+
+    /// Returns the ids of the linked Patients.
+    pub(super) fn linked(&self) -> impl Iterator<Item = &str> {
+        self.further().filter(|id| self.alias.as_deref() != Some(*id))
+    }
+
+    /// Whether `Type/id` names the Patient of the grant.
+    pub(super) fn is_patient(&self, name: &str) -> bool {
+        let id = name.strip_prefix("Patient/");
+        id.is_some_and(|id| self.ids.first().is_some_and(|own| own == id) || self.alias.as_deref() == Some(id))
+    }
+
+    /// Whether all ids were known before.
+    pub(super) fn is_within(&self, before: &Person) -> bool {
+        self.ids.iter().all(|id| before.ids.contains(id))
+    }
+
+    fn add(&mut self, id: &str) -> bool {
+        let is_new = self.ids.len() < IDS && !self.ids.iter().any(|known| known == id);
+        if is_new {
+            self.ids.push(id.to_owned());
+        }
+        is_new
+    }
 }
 
-/// Returns the elements of the contained Patient to whom the reference leads, if there is one with a name or a birth
-/// date.
-fn contained(record: &Value, reference: &Value) -> Option<Map<String, Value>> {
-    let id = reference["reference"].as_str()?.strip_prefix('#')?;
-    let inside = record["contained"].as_array()?.iter();
-    let patient = inside
-        .filter(|one| one["resourceType"] == "Patient")
-        .find(|one| one["id"] == id)?;
-    if patient["name"].is_null() && patient["birthDate"].is_null() {
-        return None;
+impl<'w> Work<'w> {
+    /// Fetches the Patient of the grant, and the Patients that the source ties to it. Sets the person's ids.
+    pub(super) async fn patients(&'w self) -> Result<Found, Trouble> {
+        let (base, id) = (self.source.base(), self.whose.patient);
+        let mut person = Person {
+            ids: vec![id.to_owned()],
+            alias: None,
+        };
+        let first = match self
+            .read_one(&format!("{base}/Patient/{}", encoded(id)), |name| {
+                name.starts_with("Patient/")
+            })
+            .await?
+        {
+            Ok(record) => record,
+            // The ids that earlier jobs found may still bring records.
+            Err(why) => {
+                let _ = self.person.set(self.whose.before.clone());
+                return self.searched(why).await;
+            }
+        };
+        let alias = first
+            .name
+            .strip_prefix("Patient/")
+            .filter(|alias| *alias != id && !alias.is_empty());
+        if let Some(alias) = alias.filter(|alias| person.add(alias)) {
+            person.alias = Some(alias.to_owned());
+        }
+        let mut catch = self.begin("Patient")?;
+        self.take(&first, &mut catch)?;
+        let mut found = self.linking_back(&mut person).await?;
+        let mut queue: VecDeque<String> = self.links(&first.line).into();
+        while let Some(linked) = queue.pop_front() {
+            if !person.add(&linked) {
+                continue;
+            }
+            let name = format!("Patient/{linked}");
+            match self
+                .read(&format!("{base}/Patient/{}", encoded(&linked)), &name)
+                .await?
+            {
+                Ok(record) => {
+                    queue.extend(self.links(&record.line));
+                    self.take(&record, &mut catch)?;
+                }
+                Err(why) => found.gaps.push(Gap {
+                    part: Some(OF_LINKED.to_owned()),
+                    ..Gap::of("Patient", why)
+                }),
+            }
+        }
+        let _ = self.person.set(person);
+        found.add(self.found("Patient", None, catch)?);
+        Ok(found)
     }
-    let taken = TAKEN.iter().filter(|name| !patient[**name].is_null());
-    Some(taken.map(|name| ((*name).to_owned(), patient[*name].clone())).collect())
-}
 
-/// Whether a reference leads to this Patient, or has no `reference`. Without one, the patient of the job is assumed.
-fn is_about(reference: &Value, id: &str) -> bool {
-    match reference["reference"].as_str() {
-        None => true,
-        Some(text) => text.rsplit_once('/').map(|(_, last)| last) == Some(id) && text.contains("Patient/"),
+    /// Searches for the Patient by its id, after a read was refused or found nothing.
+    async fn searched(&'w self, why: Why) -> Result<Found, Trouble> {
+        let (base, id) = (self.source.base(), self.whose.patient);
+        if let Why::Refused(_) | Why::NotFound(_) = why
+            && let Reply::Had(catch) = self
+                .ask_plainly("Patient", &format!("{base}/Patient?_id={}", encoded(id)), "Patient")
+                .await?
+            && catch.has(&format!("Patient/{id}"))
+        {
+            return self.found("Patient", None, catch);
+        }
+        Ok(Found::gap(Gap::of("Patient", why)))
+    }
+
+    /// Searches for the Patients that link to that of the grant, if the source's statement lists this search.
+    async fn linking_back(&'w self, person: &mut Person) -> Result<Found, Trouble> {
+        let served = self
+            .whose
+            .statement
+            .and_then(|statement| statement.types.get("Patient"));
+        if !served.is_some_and(|served| served.search && served.parameters.iter().any(|one| one == "link")) {
+            return Ok(Found::default());
+        }
+        let address = format!(
+            "{}/Patient?link=Patient/{}",
+            self.source.base(),
+            encoded(self.whose.patient)
+        );
+        let Reply::Had(catch) = self.ask_plainly("Patient", &address, "Patient-linking").await? else {
+            return Ok(Found::default());
+        };
+        for linking in catch.ids_of("Patient") {
+            person.add(linking);
+        }
+        self.found("Patient", None, catch)
+    }
+
+    /// Returns the ids of the source's Patients to which a Patient links.
+    fn links(&self, patient: &str) -> Vec<String> {
+        let patient: Value = serde_json::from_str(patient).unwrap_or_default();
+        let base = self.base.read().unwrap_or_else(PoisonError::into_inner);
+        let links = patient["link"].as_array().into_iter().flatten();
+        let targets = links.filter_map(|link| link["other"]["reference"].as_str());
+        let ids = targets.filter_map(|text| {
+            let relative = base.relative(text).unwrap_or(text);
+            let target = source_target(relative).filter(|target| target.type_name() == "Patient")?;
+            Some(target.id.to_owned())
+        });
+        ids.filter(|id| !matches!(id.as_str(), "." | "..")).collect()
     }
 }
 
@@ -80,29 +187,26 @@ fn is_about(reference: &Value, id: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(lines: &[Value]) -> Value {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("ExplanationOfBenefit.ndjson");
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        std::fs::write(&file, text).unwrap();
-        serde_json::from_str(&made(&[file.into()], "p").unwrap()).unwrap()
-    }
-
     #[test]
-    fn a_contained_patient_goes_before_a_name_beside_a_reference() {
-        let beside = json!({"resourceType": "Coverage", "beneficiary": {"reference": "Patient/p", "display": "Ada L"}});
-        let other = json!({"resourceType": "Coverage", "beneficiary": {"reference": "Patient/q", "display": "Other"}});
-        let inside = json!({"resourceType": "ExplanationOfBenefit", "patient": {"reference": "#m"}, "contained": [
-            {"resourceType": "Patient", "id": "n", "name": [{"family": "Other"}]},
-            {"resourceType": "Patient", "id": "m", "name": [{"family": "L"}], "birthDate": "1970-01-01", "photo": [{}]}]});
-        assert_eq!(
-            of(&[other.clone(), beside.clone(), inside]),
-            json!({"resourceType": "Patient", "id": "p", "name": [{"family": "L"}], "birthDate": "1970-01-01"})
-        );
-        assert_eq!(
-            of(&[other.clone(), beside]),
-            json!({"resourceType": "Patient", "id": "p", "name": [{"text": "Ada L"}]})
-        );
-        assert_eq!(of(&[other]), json!({"resourceType": "Patient", "id": "p"}));
+    fn a_person_has_the_ids_that_were_found_and_not_more_than_16() {
+        let linked = |source_id: &str, patient: &str| LinkedPatient {
+            source_id: source_id.to_owned(),
+            patient: patient.to_owned(),
+        };
+        let mut person = Person::known("p", Some("ours"), &[linked("alias", "ours"), linked("other", "theirs")]);
+        assert_eq!(person.ids(), ["p", "alias", "other"]);
+        assert_eq!(person.linked().collect::<Vec<_>>(), ["other"]);
+        for name in ["Patient/p", "Patient/alias"] {
+            assert!(person.is_patient(name), "{name}");
+        }
+        assert!(!person.is_patient("Patient/other") && !person.is_patient("p"));
+        let before = person.clone();
+        assert!(person.is_within(&before));
+        assert!(!person.add("p") && person.add("new"));
+        assert!(!person.is_within(&before));
+        for number in 0..100 {
+            person.add(&number.to_string());
+        }
+        assert_eq!(person.ids().len(), IDS);
     }
 }

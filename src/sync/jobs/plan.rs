@@ -89,8 +89,8 @@ pub(super) enum Listing {
 pub(super) enum Way {
     /// The resource is the Patient. It is read by its id.
     Read,
-    /// The type is searched with this query, which has no page size.
-    Search(String),
+    /// The type is searched by this parameter, with the Patient's id.
+    Search(&'static str),
 }
 
 impl Search {
@@ -103,7 +103,7 @@ impl Search {
 /// Makes the plan for a patient of a source. It searches the types that the directory lists and the patient granted.
 /// The source's statement shows how. Types that the statement lacks are tried, too. The Patient is read, if it was
 /// granted. Resources of granted types are also read if a record refers to them.
-pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
+pub(super) fn plan(known: Known<'_>) -> Plan {
     let usual = USUAL.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let names = if known.listed.is_empty() { &usual } else { known.listed };
     let statement = known.statement.filter(|statement| statement.tells_types());
@@ -154,7 +154,7 @@ pub(super) fn plan(patient: &str, known: Known<'_>) -> Plan {
         let found = by_patient(type_id, parameters).map(|parameter| (parameter, listing));
         let found = found.or_else(|| Some((by_patient(type_id, &[])?, Listing::Directory)));
         if let Some((parameter, listing)) = found {
-            let way = Way::Search(format!("{parameter}={}", encoded(patient)));
+            let way = Way::Search(parameter);
             plan.searches.push(Search { type_id, way, listing });
         }
     }

@@ -8,13 +8,14 @@ use super::attach::{self, Attached, attach};
 use super::commit::Commit;
 use super::fetch::{Fetched, fetch};
 use super::gap::{Gap, Why, report, rules};
-use super::person;
+use super::made;
+use super::person::Person;
 use super::plan::{Known, plan};
 use super::said::Said;
 use super::source::{Gate, Source, Terms, Trouble, blocking, internal, remember};
 use super::spool::{Spool, Spools};
 use super::work::Whose;
-use crate::consent::{BegunJob, Dialect, Endpoint, JobFailure, JobReport, JobSuccess, Store};
+use crate::consent::{BegunJob, Dialect, Endpoint, JobFailure, JobReport, JobSuccess, LinkedPatient, Store};
 use crate::fhir::facts;
 use crate::ingest::{Normalization, SourceBase, Summary};
 use crate::lake::Lake;
@@ -122,6 +123,7 @@ pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
             normalized,
             dangling,
             report,
+            linked,
         }) => {
             tracing::info!(
                 job,
@@ -134,6 +136,7 @@ pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
                 normalized: &normalized,
                 dangling: Some(&dangling),
                 report: Some(&report),
+                linked: Some(&linked),
             };
             store.jobs().complete(&job, success)
         }
@@ -180,6 +183,8 @@ struct Done {
     normalized: String,
     dangling: BTreeMap<u64, u32>,
     report: JobReport,
+    /// The further ids of the person at the source.
+    linked: Vec<LinkedPatient>,
 }
 
 /// Fetches and commits the records of a job. Returns what was stored. Sets `fetched` to what was fetched, so that the
@@ -198,7 +203,7 @@ async fn carry_out(
     // The first job after a patient has authorized the access fetches everything, even if earlier syncs have stored
     // records.
     let is_first = begun.job.cause == "exchange";
-    let (endpoint, credential, dialect, had_patient, since) = blocking(move || {
+    let (endpoint, credential, dialect, had_patient, since, linked) = blocking(move || {
         let endpoint = store.endpoints().get(&authorization.endpoint)?;
         let dialect = store.dialects().get(&authorization.endpoint)?;
         let credential = store.credentials().get(&authorization.id)?;
@@ -208,7 +213,8 @@ async fn carry_out(
         } else {
             store.jobs().last_sync(&authorization.id)?
         };
-        Ok::<_, crate::consent::Error>((endpoint, credential, dialect, had_patient, since))
+        let linked = store.jobs().linked_patients(&authorization.id)?;
+        Ok::<_, crate::consent::Error>((endpoint, credential, dialect, had_patient, since, linked))
     })
     .await?
     .map_err(internal)?;
@@ -238,7 +244,7 @@ async fn carry_out(
         scope: granted.as_deref(),
         statement: statement.as_ref(),
     };
-    let plan = plan(&patient, known);
+    let plan = plan(known);
     let is_retry = begun.job.is_retry();
     let plan = if is_retry { plan.only(&begun.targets) } else { plan };
     // The last sync may lack records of types that are only read by reference. These records are found again only if
@@ -251,8 +257,10 @@ async fn carry_out(
     let since = since.filter(|last| !is_retry && last.missing.iter().all(is_searched));
     let spool = context.spools.open(&begun.job.id).map_err(internal)?;
     let limits = context.settings.limits;
+    let before = Person::known(&patient, begun.authorization.patient.as_deref(), &linked);
     let whose = Whose {
         patient: &patient,
+        before: &before,
         scope: granted.as_deref(),
         statement: statement.as_ref(),
         since: since.as_ref(),
@@ -284,6 +292,7 @@ async fn carry_out(
     // A Patient is generated only if all records were fetched. Changes alone tell too little about the patient.
     let is_whole = is_new && !is_known && !is_retry;
     let generated_patient = is_whole && !fetched.has_patient && !had_patient && is_granted_patient(&fetched.gaps);
+    let person = fetched.person.take().unwrap_or(before);
     let (spool, patient) = if generated_patient {
         blocking(move || make_patient(spool, patient))
             .await?
@@ -291,6 +300,17 @@ async fn carry_out(
     } else {
         (spool, patient)
     };
+    let owner = begun.consent.owner.unwrap_or_default();
+    let ours = |id: &str| context.lake.synced_id(owner, &endpoint.id, "Patient", id);
+    let linked = person.further().map(|id| LinkedPatient {
+        source_id: id.to_owned(),
+        patient: ours(if person.alias.as_deref() == Some(id) {
+            &patient
+        } else {
+            id
+        }),
+    });
+    let linked: Vec<LinkedPatient> = linked.collect();
     let commit = Commit {
         base,
         lake: context.lake.clone(),
@@ -298,6 +318,8 @@ async fn carry_out(
         begun,
         endpoint,
         source_patient: patient,
+        alias: person.alias.clone(),
+        linked: person.linked().map(str::to_owned).collect(),
         rules: context.rules(),
         spool,
         attachments,
@@ -344,6 +366,7 @@ async fn carry_out(
         normalized: summary.rules.told(),
         dangling: summary.rules.dangling.clone(),
         report,
+        linked,
     })
 }
 
@@ -378,7 +401,7 @@ fn is_granted_patient(gaps: &[Gap]) -> bool {
 
 /// Adds a generated Patient to the records.
 fn make_patient(spool: Spool, patient: String) -> std::io::Result<(Spool, String)> {
-    let line = person::made(&spool.files(), &patient)?;
+    let line = made::made(&spool.files(), &patient)?;
     let mut draft = spool.draft("generated-Patient")?;
     draft.line(&line)?;
     spool.keep(draft)?;

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use super::gap::Gap;
+use super::person::Person;
 use super::search::Refusals;
 use super::source::Source;
 use super::spool::Spool;
@@ -19,6 +20,8 @@ use crate::sync::settings::SyncLimits;
 pub(super) struct Whose<'w> {
     /// The id of the Patient at the source.
     pub(super) patient: &'w str,
+    /// The person's ids at the source as earlier jobs found them.
+    pub(super) before: &'w Person,
     /// The granted scopes.
     pub(super) scope: Option<&'w str>,
     pub(super) statement: Option<&'w Statement>,
@@ -44,6 +47,8 @@ pub(super) struct Work<'w> {
     pub(super) met: Mutex<HashSet<String>>,
     /// `Type/id` of the targets of references that were not followed yet.
     pub(super) wanted: Mutex<BTreeSet<String>>,
+    /// The person's ids at the source. Set once the Patient was read.
+    pub(super) person: OnceLock<Person>,
     pub(super) refusals: Refusals,
     /// The number of searches that were refused at all page sizes. Only the holder of this lock tries sizes.
     pub(super) vain_sizes: tokio::sync::Mutex<u32>,
@@ -57,6 +62,11 @@ pub(super) struct Found {
 }
 
 impl Found {
+    pub(super) fn add(&mut self, other: Found) {
+        self.records += other.records;
+        self.gaps.extend(other.gaps);
+    }
+
     pub(super) fn gap(gap: Gap) -> Found {
         Found {
             records: 0,

@@ -20,6 +20,15 @@ const SAID: usize = 16 << 10;
 /// After this number of searches were refused at all page sizes, the size is no longer assumed to be the reason.
 const VAIN_SIZES: u32 = 2;
 
+/// A search for all records of a type that a person has under one id.
+#[derive(Clone, Copy)]
+pub(in crate::sync::jobs) struct Asked<'a> {
+    pub(in crate::sync::jobs) name: &'static str,
+    pub(in crate::sync::jobs) address: &'a str,
+    /// The name of the file for its records.
+    pub(in crate::sync::jobs) draft: &'a str,
+}
+
 /// The result of one search.
 pub(in crate::sync::jobs) enum Reply<'w> {
     /// Its records. The catch knows which further pages did not come.

@@ -13,7 +13,7 @@ mod parts;
 mod refusals;
 
 pub(super) use along::Along;
-pub(super) use ask::Reply;
+pub(super) use ask::{Asked, Reply};
 pub(super) use loss::{Loss, Losses};
 pub(super) use page::{NoPage, Page, Record, record, references};
 pub(super) use pages::PageSizes;

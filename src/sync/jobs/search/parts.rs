@@ -4,7 +4,7 @@
 
 use super::super::work::{Found, Work};
 use super::along::Along;
-use super::ask::{Refusal, Reply};
+use super::ask::{Asked, Refusal, Reply};
 use super::narrow::{Narrower, narrower};
 use crate::sync::jobs::gap::{Gap, Why};
 use crate::sync::jobs::source::Trouble;
@@ -14,9 +14,7 @@ const VAIN: usize = 3;
 
 /// The search for all records of a type, after the source has refused it.
 pub(in crate::sync::jobs) struct Whole<'n> {
-    pub(in crate::sync::jobs) name: &'static str,
-    /// The address of the refused search.
-    pub(in crate::sync::jobs) address: &'n str,
+    pub(in crate::sync::jobs) asked: Asked<'n>,
     pub(in crate::sync::jobs) refusal: Refusal,
 }
 
@@ -27,7 +25,10 @@ impl<'w> Work<'w> {
         whole: Whole<'_>,
         along: &mut Along,
     ) -> Result<Found, Trouble> {
-        let Whole { name, address, refusal } = &whole;
+        let Whole {
+            asked: Asked { name, address, draft },
+            refusal,
+        } = &whole;
         let (name, likeness) = (*name, refusal.likeness());
         let nothing = || Found::gap(Gap::of(name, Why::Refused(refusal.status)));
         if !matches!(refusal.status, 400 | 403 | 422) {
@@ -46,7 +47,7 @@ impl<'w> Work<'w> {
         // page size.
         let pages = self.source.pages();
         if refusal.status != 403 && !pages.is_proven(pages.first()) && self.refusals.may_go_on(name, &likeness) {
-            let draft = format!("{name}-unsized");
+            let draft = format!("{draft}-unsized");
             if let Reply::Had(catch) = self.ask_at(name, address, 0, &draft).await? {
                 return self.found(name, None, catch);
             }
@@ -66,7 +67,10 @@ impl<'w> Work<'w> {
         asked: &mut usize,
         along: &mut Along,
     ) -> Result<Option<Found>, Trouble> {
-        let Whole { name, address, refusal } = whole;
+        let Whole {
+            asked: Asked { name, address, draft },
+            refusal,
+        } = whole;
         let (name, likeness) = (*name, refusal.likeness());
         let (mut records, mut answered, mut vain) = (0, Vec::new(), 0);
         let mut gaps = Vec::new();
@@ -84,7 +88,7 @@ impl<'w> Work<'w> {
                 part: Some(part.clone()),
                 ..Gap::of(name, why)
             };
-            let draft = format!("{name}-{asked}");
+            let draft = format!("{draft}-{asked}");
             match self.ask(name, &format!("{address}&{part}"), &draft, along).await? {
                 Reply::Had(catch) => {
                     let found = self.found(name, Some(part), catch)?;
