@@ -253,6 +253,7 @@ fn served(sample: &Sample) -> Served {
         limits: Limits::default(),
         explain: false,
         console: false,
+        signed_attachments: false,
         sources: client::Client::new(Guard::Public, HttpLimits::default()).unwrap(),
         pages: Pages::default(),
         reader: Reader::default(),

@@ -130,6 +130,7 @@ impl Served {
             limits: Limits::default(),
             explain: false,
             console: false,
+            signed_attachments: false,
             sources: Client::new(Guard::Public, HttpLimits::default()).unwrap(),
             pages: Pages::default(),
             reader: Reader::default(),
