@@ -1,7 +1,7 @@
 //! Each move of a consent, an authorization or a job tells its event, and nothing else tells one.
 
 use serde_json::{Value, json};
-use tabularium::consent::{Actor, DeliveryState, JobFailure};
+use tabularium::consent::{Actor, DeliveryState, JobFailure, SourceOutcome};
 
 use super::world::{World, accepting, body, event_type, messages, until};
 use crate::harness::consented::{App, Flow, Keys};
@@ -59,8 +59,12 @@ fn a_failed_sync_is_told_without_the_sources_words() {
     assert!(world.store().jobs().put_back(&job, 0, "the source is busy").unwrap());
     assert_eq!(world.deliveries().len(), 0, "the job is not over");
     let job = world.begin_sync(&finished);
+    let outcome = SourceOutcome {
+        status: Some(500),
+        issue: vec![json!({"diagnostics": "call 555-0100"})],
+    };
     let failure = JobFailure {
-        outcome: Some(r#"[{"diagnostics":"call 555-0100"}]"#),
+        outcome: Some(&outcome),
         ..JobFailure::from("payer.example answered with status 500")
     };
     assert!(world.store().jobs().fail(&job, failure).unwrap());

@@ -178,6 +178,7 @@ fn missing(resource_type: &str, part: Option<&str>, reason: MissingReason) -> Mi
         status: None,
         records: None,
         detail: "does not say why".to_owned(),
+        again: false,
     }
 }
 
