@@ -1,5 +1,5 @@
-//! Remarks about the records of a scope that the caller of a search knows before it, such as records that a sync could not
-//! get. The first page of a search has those about its types, as the last entry.
+//! Remarks about the records of a scope that the caller of a search knows before it, such as records that a sync could
+//! not get. The first page of a search has those about its types, as the last entry.
 
 use super::engine::Engine;
 use super::parameters::query::Query;

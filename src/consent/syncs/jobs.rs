@@ -109,8 +109,8 @@ pub struct Jobs<'a> {
 }
 
 impl Jobs<'_> {
-    /// Makes a sync job for an authorization and wakes the worker. `cause` is `exchange`, `refresh` or `schedule`. Retries
-    /// are made when another job ends.
+    /// Makes a sync job for an authorization and wakes the worker. `cause` is `exchange`, `refresh` or `schedule`.
+    /// Retries are made when another job ends.
     pub fn create(&self, authorization: &str, cause: &str) -> Result<String, Error> {
         let now = self.store.clock().now();
         self.store
@@ -291,9 +291,9 @@ impl Jobs<'_> {
         })
     }
 
-    /// Ends a job that cannot succeed. A failed retry changes nothing else, and the next retry follows. If no job of its EXCHANGED authorization was ever completed, the authorization
-    /// becomes ERRORED, and the source's message (`outcome`) is stored. Returns `false` if the job is not ACTIVE any
-    /// more.
+    /// Ends a job that cannot succeed. A failed retry changes nothing else, and the next retry follows. If no job of
+    /// its EXCHANGED authorization was ever completed, the authorization becomes ERRORED, and the source's message
+    /// (`outcome`) is stored. Returns `false` if the job is not ACTIVE any more.
     pub fn fail<'a>(&self, id: &str, failure: impl Into<JobFailure<'a>>) -> Result<bool, Error> {
         let failure: JobFailure<'_> = failure.into();
         let sealed = failure

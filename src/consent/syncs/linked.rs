@@ -1,6 +1,6 @@
-//! The further ids under which a source knows a person: the id that it writes for the Patient of the authorization, and the
-//! Patients that it links to this one. Each sync finds them out again. Later jobs need them if the source does not answer
-//! for the Patient.
+//! The further ids under which a source knows a person: the id that it writes for the Patient of the authorization, and
+//! the Patients that it links to this one. Each sync finds them out again. Later jobs need them if the source does not
+//! answer for the Patient.
 
 use std::collections::BTreeSet;
 

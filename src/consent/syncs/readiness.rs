@@ -156,8 +156,8 @@ impl Source {
         Some(self.job.as_ref()?.created_at + WAITED_FOR)
     }
 
-    /// Whether the other sources' records still wait for those of this source: its first sync is in its first attempt, and
-    /// has not run for long.
+    /// Whether the other sources' records still wait for those of this source: its first sync is in its first attempt,
+    /// and has not run for long.
     fn is_waited_for(&self, now: i64) -> bool {
         let is_in_first = |job: &Job| job.attempts + u32::from(job.state != JobState::Active) <= 1;
         self.is_first(now)

@@ -1,5 +1,6 @@
-//! Retries: jobs that ask a source again for what failed beside stored records, and for nothing else. The first begins a
-//! minute after the sync, the others 5 minutes, half an hour and 2 hours after the one before. Then the next sync asks.
+//! Retries: jobs that ask a source again for what failed beside stored records, and for nothing else. The first begins
+//! a minute after the sync, the others 5 minutes, half an hour and 2 hours after the one before. Then the next sync
+//! asks.
 //!
 //! A retry never delays a sync. Each new sync of an authorization stops its retries, because it asks for all that is
 //! missing. An authorization's sync state is that of its last job that is no retry, and what it misses is told of that
@@ -66,8 +67,8 @@ impl NextRetry {
     }
 }
 
-/// Makes the retry that follows a job, unless it was the last one or nothing is left to ask for. Returns how many seconds
-/// it waits.
+/// Makes the retry that follows a job, unless it was the last one or nothing is left to ask for. Returns how many
+/// seconds it waits.
 pub(in crate::consent) fn make_next(
     connection: &Connection,
     now: i64,
@@ -109,8 +110,8 @@ pub(in crate::consent) fn targets(connection: &Connection, job: &str) -> Result<
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Adds what was missing before a retry to the retry's own report, but not what the retry has asked for. With `all`, also
-/// that, because the retry brought nothing.
+/// Adds what was missing before a retry to the retry's own report, but not what the retry has asked for. With `all`,
+/// also that, because the retry brought nothing.
 pub(in crate::consent) fn carry_missing(connection: &Connection, job: &Job, all: bool) -> Result<(), Error> {
     let sql = "INSERT INTO sync_missing (job, ordinal, type, part, reason, status, records, detail, again)
                SELECT ?1, 1000 + ordinal, type, part, reason, status, records, detail, again FROM sync_missing

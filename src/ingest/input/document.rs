@@ -385,8 +385,8 @@ impl Batch {
     }
 }
 
-/// Returns the type of a resource whose text is JSON in its form, but has a value that cannot be read, such as half of a
-/// surrogate pair.
+/// Returns the type of a resource whose text is JSON in its form, but has a value that cannot be read, such as half of
+/// a surrogate pair.
 fn type_of_broken(text: &[u8]) -> Option<TypeId> {
     #[derive(serde::Deserialize)]
     struct Head<'t> {

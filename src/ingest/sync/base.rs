@@ -68,7 +68,8 @@ impl SourceBase {
         None
     }
 
-    /// Returns an address below any form of the base as one below the base itself. Returns `None` for any other address.
+    /// Returns an address below any form of the base as one below the base itself. Returns `None` for any other
+    /// address.
     pub fn own(&self, url: &Url) -> Option<Url> {
         let (address, query) = match url.as_str().split_once('?') {
             Some((address, query)) => (address, Some(query)),

@@ -143,8 +143,8 @@ impl Naming {
     }
 
     /// Returns the source's id of the Patient that a reference leads to, or `None` for any other reference. The
-    /// reference may be an address on any host, because gateways leave addresses of their own unchanged. The id may have
-    /// a form that R4 does not allow.
+    /// reference may be an address on any host, because gateways leave addresses of their own unchanged. The id may
+    /// have a form that R4 does not allow.
     pub(in crate::ingest) fn patient_of<'t>(&self, reference: &'t str) -> Option<&'t str> {
         let rest = match reference.strip_prefix("Patient/") {
             Some(rest) => rest,

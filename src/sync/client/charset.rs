@@ -1,5 +1,5 @@
-//! Turns bodies of answers into UTF-8 without a byte order mark. JSON is UTF-8 (RFC 8259, section 8.1), but some servers
-//! begin it with a byte order mark, and some declare another charset.
+//! Turns bodies of answers into UTF-8 without a byte order mark. JSON is UTF-8 (RFC 8259, section 8.1), but some
+//! servers begin it with a byte order mark, and some declare another charset.
 
 use encoding_rs::{Encoding, UTF_8};
 

@@ -247,7 +247,8 @@ impl<'w> Work<'w> {
         self.read_one(url, |found| found == name).await
     }
 
-    /// Reads one resource, whose name is admitted by `admits`. If the answer is no such resource, requests it once more.
+    /// Reads one resource, whose name is admitted by `admits`. If the answer is no such resource, requests it once
+    /// more.
     pub(super) async fn read_one(
         &self,
         url: &str,

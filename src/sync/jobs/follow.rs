@@ -134,8 +134,8 @@ impl<'w> Work<'w> {
     }
 }
 
-/// For each type, the number of records that could not be read, the most serious reason, and `Type/id` of those that may
-/// be read later.
+/// For each type, the number of records that could not be read, the most serious reason, and `Type/id` of those that
+/// may be read later.
 #[derive(Default)]
 struct Lost(BTreeMap<&'static str, (Why, u64, Vec<String>)>);
 

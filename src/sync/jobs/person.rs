@@ -1,5 +1,5 @@
-//! Whose records are fetched: the set of ids that the source itself ties to the id of the grant. These are the id that the
-//! source writes for this Patient, the Patients to which it links (`Patient.link`), and those that link back.
+//! Whose records are fetched: the set of ids that the source itself ties to the id of the grant. These are the id that
+//! the source writes for this Patient, the Patients to which it links (`Patient.link`), and those that link back.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;

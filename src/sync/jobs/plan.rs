@@ -163,8 +163,8 @@ pub(super) fn plan(known: Known<'_>) -> Plan {
 }
 
 impl Plan {
-    /// Reduces the plan to what a retry asks for. A record of a type that cannot be read is searched for with all of its
-    /// type.
+    /// Reduces the plan to what a retry asks for. A record of a type that cannot be read is searched for with all of
+    /// its type.
     pub(super) fn only(mut self, targets: &[RetryTarget]) -> Plan {
         let readable = |name: &str| {
             facts()

@@ -436,8 +436,8 @@ async fn statement(context: &JobContext, endpoint: &Endpoint, dialect: &Dialect)
     Ok(Some(found))
 }
 
-/// Decides whether the fetched records are stored. They are stored if there are any. What failed beside them is asked for
-/// by a retry.
+/// Decides whether the fetched records are stored. They are stored if there are any. What failed beside them is asked
+/// for by a retry.
 ///
 /// With `is_known`, the lake has records already. Then an empty result may mean that nothing is new, and the sync
 /// succeeds if the source has answered at all.

@@ -8,6 +8,7 @@ mod denied;
 mod entries;
 mod forbidden;
 mod ids;
+mod linked;
 mod links;
 mod losses;
 mod narrower;

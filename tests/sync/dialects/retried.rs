@@ -12,7 +12,8 @@ use super::super::world::{Connected, World};
 use super::{again, missing, named, shown};
 use crate::harness::rogue::{Rogue, Said};
 
-/// A source that answers 500 for Observations and for the Practitioner to which a Condition refers, until `sound` is set.
+/// A source that answers 500 for Observations and for the Practitioner to which a Condition refers, until `sound` is
+/// set.
 fn source(sound: Arc<AtomicBool>) -> Rogue {
     Rogue::start(move |asked, _| {
         let fails = !sound.load(Ordering::SeqCst);

@@ -182,8 +182,8 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Gets one page, and its address after redirects. An unreadable page is requested once more. `first` is the type of
-    /// the search if this is its first page.
+    /// Gets one page, and its address after redirects. An unreadable page is requested once more. `first` is the type
+    /// of the search if this is its first page.
     async fn page(&self, first: Option<&str>, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
         let mut again = true;
         loop {
