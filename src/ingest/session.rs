@@ -139,7 +139,7 @@ impl<'w> Session<'w> {
             keys: Keys::new(),
             owners: Arc::new(Owners::new(key, &options.application, true)),
             key,
-            rewrite: naming.map(|naming| Arc::new(Rewrite::Synced(naming))),
+            rewrite: naming.map(|naming| Arc::new(Rewrite::Synced(Box::new(naming)))),
             identifiers: options.limits.identifiers,
             spill: lake.folder().data(),
         };

@@ -493,6 +493,39 @@ fn a_token_of_the_command_line_manages_one_mode() {
     }
 }
 
+#[test]
+fn a_token_for_test_mode_changes_nothing_that_live_mode_has_too() {
+    // A developer with a token for test mode could send the codes of real patients to an address of their own.
+    let server = Server::start(&[]);
+    let app = App::register(&server.store, "app");
+    let registrations = server.store.managed_registrations();
+    let open = |mode: Mode, key: &str| {
+        let token = registrations.create_token("app", mode, Actor::Operator).unwrap();
+        let uri = format!("/oauth/register/{key}");
+        Known::of(&server, &sent(&server, "GET", &uri, &token, &Value::Null))
+    };
+    let uris = json!([REDIRECT_URI, "https://elsewhere.example/back"]);
+    let of_test = open(Mode::Test, &app.test.publishable);
+    for change in [
+        json!({"redirect_uris": uris}),
+        json!({"client_name": "another"}),
+        json!({"sync_frequency": "daily"}),
+    ] {
+        let answer = of_test.put(&server, &change);
+        assert_eq!(answer.oauth_error().0, 400, "{change}: {}", answer.text);
+    }
+    let unchanged = of_test.put(&server, &json!({}));
+    assert_eq!(unchanged.status, 200, "{}", unchanged.text);
+    let of_live = open(Mode::Live, &app.live.publishable);
+    let changed = of_live.put(&server, &json!({"redirect_uris": uris}));
+    assert_eq!(
+        (changed.status, &changed.json()["redirect_uris"]),
+        (200, &uris),
+        "{}",
+        changed.text
+    );
+}
+
 /// A process may end between the keys and the consents of a registration.
 #[test]
 fn an_interrupted_end_can_be_repeated() {

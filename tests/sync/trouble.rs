@@ -99,17 +99,14 @@ fn a_source_that_stays_down_fails_the_job_and_the_authorization() {
     );
     assert!(world.rows(&connected).is_empty());
     let answer = world.get("/fhir/Patient", &connected.token);
-    // The source's own message follows.
+    // The source's own message takes the place of ours.
     let codes: Vec<String> = answer.json()["issue"]
         .as_array()
         .unwrap()
         .iter()
         .map(|issue| issue["code"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(
-        (answer.status, codes),
-        (422, vec!["processing".to_owned(), "exception".to_owned()])
-    );
+    assert_eq!((answer.status, codes), (422, vec!["exception".to_owned()]));
 }
 
 #[test]
@@ -119,7 +116,8 @@ fn a_source_without_records_of_the_person_is_an_error() {
     world.payer.turn("lakeshore", &json!({"no_records": true}));
     world.work();
     assert_eq!(world.end_of(&connected), JobState::Failed);
-    assert_eq!(world.get("/fhir/Patient", &connected.token).status, 422);
+    // The source has answered 404 with an OperationOutcome, which is passed on.
+    assert_eq!(world.get("/fhir/Patient", &connected.token).status, 404);
 }
 
 #[test]

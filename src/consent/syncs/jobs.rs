@@ -315,6 +315,8 @@ impl Jobs<'_> {
             if let Some(report) = failure.report {
                 keep_report(transaction, &job.id, report)?;
             }
+            // What earlier syncs lack is still missing.
+            carry_missing(transaction, job, true)?;
             let sql = "SELECT EXISTS (SELECT 1 FROM sync_job WHERE authorization = ?1 AND state = 'COMPLETED')";
             let synced: bool = transaction.query_row(sql, [&job.authorization], |row| row.get(0))?;
             let authorization = Authorization::get(transaction, &job.authorization)?;

@@ -2,7 +2,7 @@
 //! a minute after the sync, the others 5 minutes, half an hour and 2 hours after the one before. Then the next sync
 //! asks.
 //!
-//! A retry never delays a sync. Each new sync of an authorization stops its retries, because it asks for all that is
+//! A retry delays no sync but by what it is doing. Each new sync of an authorization stops its retries, because it asks for all that is
 //! missing. An authorization's sync state is that of its last job that is no retry, and what it misses is told of that
 //! job and its retries together.
 
@@ -117,7 +117,10 @@ pub(in crate::consent) fn carry_missing(connection: &Connection, job: &Job, all:
                SELECT ?1, 1000 + ordinal, type, part, reason, status, records, detail, again FROM sync_missing
                WHERE job = (SELECT id FROM sync_job WHERE authorization = ?2 AND id <> ?1
                             AND state IN ('COMPLETED', 'FAILED') ORDER BY rowid DESC LIMIT 1)
-                 AND (?3 OR again = 0)";
+                 AND (?3 OR again = 0)
+                 AND (?3 OR type NOT IN (SELECT type FROM sync_retry WHERE sync_retry.job = ?1 AND source_id = ''))
+                 AND NOT EXISTS (SELECT 1 FROM sync_missing AS own WHERE own.job = ?1 AND own.type = sync_missing.type
+                                 AND own.part IS sync_missing.part AND own.reason = sync_missing.reason)";
     connection
         .prepare_cached(sql)?
         .execute(params![job.id, job.authorization, all])?;
@@ -129,9 +132,10 @@ pub(in crate::consent) fn carry_missing(connection: &Connection, job: &Job, all:
     Ok(())
 }
 
-/// Stops an authorization's retries, because a new sync asks for the same.
+/// Stops an authorization's waiting retries, because a new sync asks for the same. One that is running ends itself, so
+/// that access which it renews is not lost.
 pub(in crate::consent) fn give_way(connection: &Connection, now: i64, authorization: &str) -> Result<(), Error> {
-    let open = "WHERE authorization = ?1 AND retry > 0 AND state IN ('CREATED', 'WAITING', 'ACTIVE')";
+    let open = "WHERE authorization = ?1 AND retry > 0 AND state IN ('CREATED', 'WAITING')";
     for mut job in Job::select(connection, open, [authorization])? {
         job.step(connection, now, JobEvent::Stopped)?;
         connection.execute(

@@ -26,7 +26,7 @@ pub(in crate::ingest) enum Rewrite {
     /// The new ids of an import. A survey has read its input before.
     Surveyed(Survey),
     /// The new ids of a sync.
-    Synced(Naming),
+    Synced(Box<Naming>),
 }
 
 impl Survey {

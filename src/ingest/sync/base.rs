@@ -5,6 +5,8 @@ use std::borrow::Cow;
 
 use url::Url;
 
+/// A longer address, in bytes, is under no base.
+const LONGEST: usize = 4_096;
 /// The maximum number of other forms that are learned from a source's answers.
 const LEARNED: usize = 8;
 
@@ -50,7 +52,7 @@ impl SourceBase {
         if let Some(rest) = text.strip_prefix(&self.text) {
             return Some(rest);
         }
-        if !is_http(text) {
+        if text.len() > LONGEST || !is_http(text) {
             return None;
         }
         // The base ends at a slash. Every slash is tried, because a base and the rest may have any number of them.
@@ -78,8 +80,12 @@ impl SourceBase {
         let is_base = Url::parse(address).is_ok_and(|url| self.has_form(&url));
         let mut own = match is_base {
             true => Url::parse(self.text.trim_end_matches('/')).ok()?,
-            false => Url::parse(&self.text).ok()?.join(self.relative(address)?).ok()?,
+            // A plain concatenation, because a relative address may lead anywhere.
+            false => Url::parse(&format!("{}{}", self.text, self.relative(address)?)).ok()?,
         };
+        if !is_under(Url::parse(&self.text).ok()?.path(), own.path()) {
+            return None;
+        }
         own.set_query(query);
         Some(own)
     }
@@ -191,6 +197,10 @@ mod tests {
             Some("https://payer.example/fhir/Goal?page=2")
         );
         assert_eq!(own("http://inside:8080/other?page=2"), None);
+        let evil = own("http://inside:8080/r4/https://evil.example/x").unwrap();
+        assert!(evil.starts_with("https://payer.example/fhir/"), "{evil}");
+        let long = format!("http://inside:8080/{}", "a/".repeat(1 << 20));
+        assert_eq!(base.relative(&long), None);
         for number in 0..100 {
             base.learn(&format!("http://h{number}/Patient/1"), "Patient/1");
         }

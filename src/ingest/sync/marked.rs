@@ -188,7 +188,7 @@ mod tests {
             addresses: Arc::default(),
         };
         let naming = Naming::new(key(), "app", Mode::Test, synced);
-        let mut normalizer = Normalizer::new(Keys::new(), Some(Arc::new(Rewrite::Synced(naming))));
+        let mut normalizer = Normalizer::new(Keys::new(), Some(Arc::new(Rewrite::Synced(Box::new(naming)))));
         let mut tape = Tape::new();
         let root = tape.parse(json.as_bytes()).unwrap();
         let normalized = normalizer

@@ -35,13 +35,6 @@ pub(super) struct Catch<'w> {
 }
 
 impl Catch<'_> {
-    /// Returns the ids of the catch's records of a type.
-    pub(super) fn ids_of(&self, resource_type: &str) -> impl Iterator<Item = &str> {
-        self.met
-            .iter()
-            .filter_map(move |name| name.strip_prefix(resource_type)?.strip_prefix('/'))
-    }
-
     /// Records that the further pages of the search did not come.
     pub(super) fn cut(&mut self, trouble: Trouble) {
         self.cut = Some(trouble);
@@ -177,10 +170,10 @@ impl<'w> Work<'w> {
         &self,
         resource_type: &'static str,
         part: Option<&str>,
-        mut catch: Catch<'_>,
+        mut catch: Box<Catch<'_>>,
     ) -> Result<Found, Trouble> {
         let gaps = catch.gaps(resource_type, part);
-        let records = self.keep(catch)?;
+        let records = self.keep(*catch)?;
         Ok(Found { records, gaps })
     }
 

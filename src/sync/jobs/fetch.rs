@@ -98,7 +98,8 @@ pub(super) async fn fetch(
         without.extend(not_along);
     }
     let is_searched = plan.searches.iter().any(|search| search.is("Provenance"));
-    if !is_searched || fetched.gaps.iter().any(|gap| gap.resource_type == "Provenance") {
+    let is_lost = !is_searched && !plan.is_part;
+    if is_lost || fetched.gaps.iter().any(|gap| gap.resource_type == "Provenance") {
         fetched.gaps.extend(provenance_gap(without));
     }
     let is_denied = |gap: &Gap| gap.resource_type == "Patient" && gap.why == Why::Refused(401);
@@ -214,6 +215,7 @@ impl<'w> Work<'w> {
         let status = match reply {
             Reply::Had(catch) => return self.found(name, None, catch),
             Reply::Refused(refusal) => Some(refusal.status),
+            Reply::Failed(trouble) if is_promised => return Ok(Found::gap(Gap::of(name, Why::Failed(trouble)))),
             Reply::Failed(_) => None,
         };
         Ok(if is_promised {

@@ -2,7 +2,7 @@
 //! practitioners, medications, and records of any granted type, whether or not the source can search the type. It works
 //! in rounds: each round reads the resources to which the records of the round before refer.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 
 use futures::FutureExt;
@@ -29,6 +29,8 @@ const VAIN_UNLISTED: u32 = 3;
 struct Tally {
     had: u32,
     vain: u32,
+    /// The newest failure that may pass.
+    failed: Option<Trouble>,
 }
 
 impl<'w> Work<'w> {
@@ -36,8 +38,11 @@ impl<'w> Work<'w> {
     /// and so on.
     pub(super) async fn follow(&'w self, fetched: &mut Fetched) -> Result<(), Trouble> {
         // If the search for a type failed, the whole type is a gap already. So none of its records are read by id.
-        let failed = fetched.gaps.iter().filter(|gap| matches!(gap.why, Why::Failed(_)));
-        let broken: HashSet<&'static str> = failed.map(|gap| gap.resource_type).collect();
+        let failed = fetched.gaps.iter().filter_map(|gap| match &gap.why {
+            Why::Failed(trouble) if gap.part.is_none() => Some((gap.resource_type, trouble.clone())),
+            _ => None,
+        });
+        let broken: HashMap<&'static str, Trouble> = failed.collect();
         let tallies: Mutex<HashMap<&'static str, Tally>> = Mutex::default();
         let mut lost = Lost::default();
         let mut left = REFERRED;
@@ -53,8 +58,11 @@ impl<'w> Work<'w> {
                 let readable = facts()
                     .lookup(resource_type)
                     .is_some_and(|one| self.readable.contains(&one));
-                if broken.contains(resource_type) {
-                    continue;
+                if let Some(trouble) = broken.get(resource_type) {
+                    // Without this, a record that the search does not find would never be read.
+                    if readable {
+                        lost.note(resource_type, &id, Why::Failed(trouble.clone()));
+                    }
                 } else if !readable {
                     lost.note(resource_type, &id, Why::NotListed);
                 } else if left == 0 || round == ROUNDS {
@@ -106,13 +114,15 @@ impl<'w> Work<'w> {
             .lookup(resource_type)
             .is_none_or(|one| !self.unlisted.contains(&one));
         let bound = if is_listed { VAIN } else { VAIN_UNLISTED };
-        let vain = {
+        let given_up = {
             let mut tallies = lock(tallies);
             let tally = tallies.entry(resource_type).or_default();
-            tally.had == 0 && tally.vain >= bound
+            (tally.had == 0 && tally.vain >= bound).then(|| tally.failed.clone())
         };
-        if vain {
-            return Ok(Some((resource_type, id, Why::NotFound(404))));
+        // A type that failed may be there later.
+        if let Some(failed) = given_up {
+            let why = failed.map_or(Why::NotFound(404), Why::Failed);
+            return Ok(Some((resource_type, id, why)));
         }
         let url = format!("{}/{resource_type}/{}", self.source.base(), encoded(id));
         let read = self.read(&url, &format!("{resource_type}/{id}")).await?;
@@ -121,7 +131,12 @@ impl<'w> Work<'w> {
             let tally = tallies.entry(resource_type).or_default();
             match &read {
                 Ok(_) => tally.had += 1,
-                Err(_) => tally.vain += 1,
+                Err(why) => {
+                    tally.vain += 1;
+                    if let Why::Failed(trouble) = why {
+                        tally.failed = Some(trouble.clone());
+                    }
+                }
             }
         }
         match read {
@@ -134,37 +149,39 @@ impl<'w> Work<'w> {
     }
 }
 
-/// For each type, the number of records that could not be read, the most serious reason, and `Type/id` of those that
-/// may be read later.
+/// The records that could not be read, by type and reason.
 #[derive(Default)]
-struct Lost(BTreeMap<&'static str, (Why, u64, Vec<String>)>);
+struct Lost(BTreeMap<&'static str, Vec<(Why, u64, Vec<String>)>>);
 
 impl Lost {
     fn note(&mut self, resource_type: &'static str, id: &str, why: Why) {
-        let rank = |why: &Why| match why {
-            Why::Failed(_) => 3,
-            Why::Refused(_) => 2,
-            Why::TooMany => 1,
-            _ => 0,
+        let of_type = self.0.entry(resource_type).or_default();
+        // A retry reads all that failed, for whichever cause. One of the causes is told.
+        let is_same = |known: &Why| match (known, &why) {
+            (Why::Failed(_), Why::Failed(_)) => true,
+            (known, why) => known == why,
         };
-        let (known, count, reads) = self
-            .0
-            .entry(resource_type)
-            .or_insert_with(|| (why.clone(), 0, Vec::new()));
+        let at = match of_type.iter().position(|(known, ..)| is_same(known)) {
+            Some(at) => at,
+            None => {
+                of_type.push((why.clone(), 0, Vec::new()));
+                of_type.len() - 1
+            }
+        };
+        let (_, count, reads) = &mut of_type[at];
         *count += 1;
         if matches!(why, Why::Failed(_)) {
             reads.push(format!("{resource_type}/{id}"));
         }
-        if rank(&why) > rank(known) {
-            *known = why;
-        }
     }
 
     fn gaps(self) -> impl Iterator<Item = Gap> {
-        self.0.into_iter().map(|(resource_type, (why, records, reads))| Gap {
-            records: Some(records),
-            reads,
-            ..Gap::of(resource_type, why)
+        self.0.into_iter().flat_map(|(resource_type, of_type)| {
+            of_type.into_iter().map(move |(why, records, reads)| Gap {
+                records: Some(records),
+                reads,
+                ..Gap::of(resource_type, why)
+            })
         })
     }
 }

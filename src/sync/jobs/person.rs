@@ -105,8 +105,9 @@ impl<'w> Work<'w> {
         }
         let mut catch = self.begin("Patient")?;
         self.take(&first, &mut catch)?;
-        let mut found = self.linking_back(&mut person).await?;
+        let mut found = Found::default();
         let mut queue: VecDeque<String> = self.links(&first.line).into();
+        queue.extend(self.linking_back(&person, &mut found).await?);
         while let Some(linked) = queue.pop_front() {
             if !person.add(&linked) {
                 continue;
@@ -127,7 +128,7 @@ impl<'w> Work<'w> {
             }
         }
         let _ = self.person.set(person);
-        found.add(self.found("Patient", None, catch)?);
+        found.add(self.found("Patient", None, Box::new(catch))?);
         Ok(found)
     }
 
@@ -145,27 +146,39 @@ impl<'w> Work<'w> {
         Ok(Found::gap(Gap::of("Patient", why)))
     }
 
-    /// Searches for the Patients that link to that of the grant, if the source's statement lists this search.
-    async fn linking_back(&'w self, person: &mut Person) -> Result<Found, Trouble> {
+    /// Searches for the Patients that link to that of the grant, if the source's statement lists this search. Returns
+    /// their ids. Only those count that have such a link, because a source may ignore the parameter. They are read
+    /// afterwards, like those to which the Patient links.
+    async fn linking_back(&'w self, person: &Person, found: &mut Found) -> Result<Vec<String>, Trouble> {
         let served = self
             .whose
             .statement
             .and_then(|statement| statement.types.get("Patient"));
         if !served.is_some_and(|served| served.search && served.parameters.iter().any(|one| one == "link")) {
-            return Ok(Found::default());
+            return Ok(Vec::new());
         }
         let address = format!(
             "{}/Patient?link=Patient/{}",
             self.source.base(),
             encoded(self.whose.patient)
         );
-        let Reply::Had(catch) = self.ask_plainly("Patient", &address, "Patient-linking").await? else {
-            return Ok(Found::default());
+        let patients = match self.peek(&address).await {
+            Ok(patients) => patients,
+            Err(trouble) if trouble.ends_all() => return Err(trouble),
+            Err(trouble) => {
+                found.gaps.push(Gap {
+                    part: Some(OF_LINKED.to_owned()),
+                    ..Gap::of("Patient", Why::Failed(trouble))
+                });
+                return Ok(self.whose.before.linked().map(str::to_owned).collect());
+            }
         };
-        for linking in catch.ids_of("Patient") {
-            person.add(linking);
-        }
-        self.found("Patient", None, catch)
+        let is_own = |target: &String| person.ids.contains(target);
+        let linking = patients
+            .iter()
+            .filter(|record| self.links(&record.line).iter().any(is_own));
+        let ids = linking.filter_map(|record| record.name.strip_prefix("Patient/"));
+        Ok(ids.map(str::to_owned).collect())
     }
 
     /// Returns the ids of the source's Patients to which a Patient links.

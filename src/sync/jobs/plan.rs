@@ -64,6 +64,8 @@ pub(super) struct Plan {
     pub(super) unlisted: Vec<TypeId>,
     /// `Type/id` of records that are read although no record refers to them.
     pub(super) reads: Vec<String>,
+    /// Whether the plan is only what a retry asks for.
+    pub(super) is_part: bool,
 }
 
 /// A type that is fetched for the patient.
@@ -179,6 +181,7 @@ impl Plan {
             Some(format!("{}/{id}", target.resource_type))
         });
         self.reads = reads.collect();
+        self.is_part = true;
         self.searches
             .retain(|search| searches.iter().any(|target| search.is(&target.resource_type)));
         self
@@ -246,7 +249,7 @@ mod tests {
         let searches = plan.searches.iter().map(|search| {
             let query = match &search.way {
                 Way::Read => "",
-                Way::Search(query) => query.as_str(),
+                Way::Search(parameter) => parameter,
             };
             (facts().get(search.type_id).name, query)
         });
@@ -282,11 +285,11 @@ mod tests {
             listed: &listed,
             ..Known::default()
         };
-        let found = plan("a b", known);
+        let found = plan(known);
         let expected = [
-            ("Coverage", "patient=a%20b"),
-            ("Device", "patient=a%20b"),
-            ("ExplanationOfBenefit", "patient=a%20b"),
+            ("Coverage", "patient"),
+            ("Device", "patient"),
+            ("ExplanationOfBenefit", "patient"),
             ("Patient", ""),
         ];
         assert_eq!(searched(&found), expected);
@@ -300,8 +303,8 @@ mod tests {
             scope: Some("patient/Observation.rs patient/Location.rs"),
             ..Known::default()
         };
-        let usual = plan("p", known);
-        assert_eq!(searched(&usual), [("Observation", "patient=p")]);
+        let usual = plan(known);
+        assert_eq!(searched(&usual), [("Observation", "patient")]);
         assert!(readable(&usual, "Location") && !readable(&usual, "Organization"));
     }
 
@@ -321,7 +324,7 @@ mod tests {
             statement: Some(&statement),
             ..Known::default()
         };
-        let found = plan("p", known);
+        let found = plan(known);
         let listed = |listing: Listing| {
             let searches = found.searches.iter().filter(|search| search.listing == listing);
             let searches = searches.map(|search| match &search.way {
@@ -330,12 +333,12 @@ mod tests {
             });
             searches.collect::<Vec<String>>()
         };
-        let expected = ["Coverage?beneficiary=p", "ExplanationOfBenefit?patient=p", "Patient"];
+        let expected = ["Coverage?beneficiary", "ExplanationOfBenefit?patient", "Patient"];
         assert_eq!(listed(Listing::Source), expected);
         // Statements are often incomplete. This one lacks parameters and types.
-        assert_eq!(listed(Listing::Directory), ["Goal?patient=p"]);
+        assert_eq!(listed(Listing::Directory), ["Goal?patient"]);
         let others = listed(Listing::Nowhere);
-        assert!(others.contains(&"Condition?patient=p".to_owned()), "{others:?}");
+        assert!(others.contains(&"Condition?patient".to_owned()), "{others:?}");
         assert!(!others.iter().any(|one| one.starts_with("Provenance")), "{others:?}");
         assert!(readable(&found, "Goal") && !readable(&found, "ExplanationOfBenefit"));
         assert!(readable(&found, "Practitioner"));

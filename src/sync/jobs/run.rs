@@ -111,7 +111,8 @@ pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
     };
     let attempts = begun.job.attempts;
     // A retry is not put off, because another retry follows it.
-    let last = begun.job.is_retry() || attempts >= context.settings.pace.attempts;
+    let is_retry = begun.job.is_retry();
+    let last = is_retry || attempts >= context.settings.pace.attempts;
     let said = Arc::new(Said::default());
     let mut fetched = Fetched::default();
     let result = carry_out(&context, begun, last, &said, &mut fetched).await;
@@ -136,7 +137,8 @@ pub(in crate::sync) async fn run(context: Arc<JobContext>, job: String) {
                 normalized: &normalized,
                 dangling: Some(&dangling),
                 report: Some(&report),
-                linked: Some(&linked),
+                // Of an id that a retry has found, only the next sync fetches everything.
+                linked: Some(linked.as_slice()).filter(|_| !is_retry),
             };
             store.jobs().complete(&job, success)
         }

@@ -128,6 +128,8 @@ struct Access {
     generation: u64,
     /// The number of renewals since the last one that helped against a 401, and the time of the newest.
     vain: (u32, Instant),
+    /// The newest generation of which it is known whether its renewal helped.
+    judged: u64,
     /// Why access cannot be renewed any more.
     dead_end: Option<String>,
 }
@@ -172,6 +174,7 @@ impl Source {
                 credential,
                 generation: 0,
                 vain: (0, Instant::now()),
+                judged: 0,
                 dead_end: None,
             }),
             accepted: AtomicBool::new(false),
@@ -233,14 +236,12 @@ impl Source {
                 once(&self.client, url, &token, &self.realm, target).await
             };
             if let Ok(Reply { answer, .. }) = reply.as_ref() {
-                if answer.status == 401
-                    && !std::mem::replace(&mut renewed, true)
-                    && self.renew_refused(generation).await?
-                {
+                if answer.status == 401 && !renewed && self.renew_refused(generation).await? {
+                    renewed = true;
                     continue;
                 }
                 if renewed {
-                    self.note_renewal(answer.status != 401).await;
+                    self.note_renewal(generation, answer.status != 401).await;
                 }
                 if matches!(answer.status, 200..300 | 403) {
                     self.accepted.store(true, Ordering::Relaxed);
@@ -346,20 +347,25 @@ impl Source {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    /// Records whether a renewal helped against a 401.
-    async fn note_renewal(&self, helped: bool) {
+    /// Records whether the renewal that led to access number `generation` helped against a 401. Each renewal counts
+    /// once.
+    async fn note_renewal(&self, generation: u64, helped: bool) {
         let mut access = self.access.lock().await;
-        access.vain = if helped {
-            (0, Instant::now())
-        } else {
-            (access.vain.0 + 1, Instant::now())
-        };
+        let judged = std::mem::replace(&mut access.judged, generation);
+        if helped {
+            access.vain = (0, Instant::now());
+        } else if judged != generation {
+            access.vain = (access.vain.0 + 1, Instant::now());
+        }
     }
 
     /// Renews access that the source has refused by 401, unless renewals have not helped lately.
     async fn renew_refused(&self, generation: u64) -> Result<bool, Trouble> {
-        let (vain, at) = self.access.lock().await.vain;
-        if vain >= VAIN && at.elapsed() < VAIN_FOR {
+        let access = self.access.lock().await;
+        let (vain, at) = access.vain;
+        let is_old = access.generation != generation;
+        drop(access);
+        if !is_old && vain >= VAIN && at.elapsed() < VAIN_FOR {
             return Ok(false);
         }
         self.renew(generation).await

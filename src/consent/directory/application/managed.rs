@@ -4,6 +4,8 @@
 //! A change makes a new token. The former one stays valid until the new one is used, so a client that did not receive
 //! the answer to a change is not locked out.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::addresses::add_redirect_uri;
@@ -154,6 +156,7 @@ impl ManagedRegistrations<'_> {
             let Found { application, mode, .. } = &found;
             let former = present(transaction, application, *mode)?.ok_or(Error::RegistrationAccess)?;
             check_keys(transaction, &former.key, update)?;
+            check_shared(transaction, *mode, &former.application, (name, update))?;
             let sql = "UPDATE application SET name = ?2, registration = ?3, sync_frequency = ?4 WHERE id = ?1";
             transaction.execute(
                 sql,
@@ -264,6 +267,29 @@ fn check_keys(connection: &Connection, present: &Key, update: &RegistrationUpdat
         Some(kept) if secret::matches(shown, &kept) => Ok(()),
         _ => Err(Error::Registration(
             "client_secret is not the present one of this registration",
+        )),
+    }
+}
+
+/// Refuses that a token for test mode changes what the application's live mode has, too. Whoever develops with test keys
+/// must not decide where the codes of real patients go.
+fn check_shared(
+    connection: &Connection,
+    mode: Mode,
+    former: &Application,
+    (name, update): (&str, &RegistrationUpdate<'_>),
+) -> Result<(), Error> {
+    if mode == Mode::Live || present(connection, &former.id, Mode::Live)?.is_none() {
+        return Ok(());
+    }
+    let sorted = |uris: &[String]| uris.iter().cloned().collect::<BTreeSet<String>>();
+    let is_same = former.name == name
+        && former.sync_frequency == update.sync_frequency
+        && sorted(&former.redirect_uris) == sorted(update.redirect_uris);
+    match is_same {
+        true => Ok(()),
+        false => Err(Error::Registration(
+            "client_name, redirect_uris and sync_frequency are those of live mode, too, so only a token for live mode changes them",
         )),
     }
 }

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::super::work::Work;
 use super::narrow::{named, names_count, names_filter, text_of};
-use super::page::{Page, page, says_nothing_is_found};
+use super::page::{NoPage, Page, Record, page, says_nothing_is_found};
 use super::refusals::Likeness;
 use crate::sync::jobs::catch::Catch;
 use crate::sync::jobs::source::Trouble;
@@ -32,7 +32,7 @@ pub(in crate::sync::jobs) struct Asked<'a> {
 /// The result of one search.
 pub(in crate::sync::jobs) enum Reply<'w> {
     /// Its records. The catch knows which further pages did not come.
-    Had(Catch<'w>),
+    Had(Box<Catch<'w>>),
     Refused(Refusal),
     Failed(Trouble),
 }
@@ -160,7 +160,7 @@ impl<'w> Work<'w> {
             Err(trouble) if trouble.ends_all() => return Err(trouble),
             Err(trouble) => catch.cut(trouble),
         }
-        Ok(Reply::Had(catch))
+        Ok(Reply::Had(Box::new(catch)))
     }
 
     async fn walk(&self, first: Page, (mut at, url): (Url, String), catch: &mut Catch<'_>) -> Result<(), Trouble> {
@@ -189,8 +189,12 @@ impl<'w> Work<'w> {
         loop {
             let answer = self.source.get(url).await?;
             let found = match answer.status {
-                200 | 203 | 206 => page(&answer.body),
-                204 => Ok(Page::default()),
+                200 | 203 | 206 => match page(&answer.body) {
+                    // A search that has begun does not end with a message.
+                    Ok(page) if first.is_none() && !page.is_bundle => Err(NoPage::Other),
+                    page => page,
+                },
+                204 if first.is_some() => Ok(Page::default()),
                 status if first.is_some_and(|name| self.is_empty(name, status, &answer.body)) => Ok(Page::default()),
                 status => {
                     let said = &answer.body[..answer.body.len().min(SAID)];
@@ -213,6 +217,15 @@ impl<'w> Work<'w> {
                     return Err(Trouble::Broken(no_page.to_string()));
                 }
             }
+        }
+    }
+
+    /// Requests one page of a search, and returns its records without adding them to the job. A refusal means that there
+    /// are none.
+    pub(in crate::sync::jobs) async fn peek(&self, address: &str) -> Result<Vec<Record>, Trouble> {
+        match self.page(Some("Patient"), address).await? {
+            Ok((page, _)) => Ok(page.records),
+            Err(_) => Ok(Vec::new()),
         }
     }
 

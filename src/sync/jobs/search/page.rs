@@ -22,6 +22,8 @@ pub(in crate::sync::jobs) struct Page {
     pub(in crate::sync::jobs) records: Vec<Record>,
     /// The address of the next page, as the source wrote it.
     pub(in crate::sync::jobs) next: Option<String>,
+    /// Whether the answer is a Bundle, and not an OperationOutcome that finds nothing.
+    pub(in crate::sync::jobs) is_bundle: bool,
     /// `Bundle.total`: the number of matches on all pages.
     pub(in crate::sync::jobs) total: Option<u64>,
     /// The number of entries that count as matches, whether or not they could be read.
@@ -144,7 +146,10 @@ fn read(text: &str, is_intact: bool) -> Result<Page, NoPage> {
             }
             page.said.push(text.to_owned());
         }
-        "Bundle" => page.read(text, is_intact, 0)?,
+        "Bundle" => {
+            page.is_bundle = true;
+            page.read(text, is_intact, 0)?;
+        }
         _ => return Err(NoPage::Other),
     }
     Ok(page)
