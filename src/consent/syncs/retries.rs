@@ -2,9 +2,9 @@
 //! a minute after the sync, the others 5 minutes, half an hour and 2 hours after the one before. Then the next sync
 //! asks.
 //!
-//! A retry delays no sync but by what it is doing. Each new sync of an authorization stops its retries, because it asks for all that is
-//! missing. An authorization's sync state is that of its last job that is no retry, and what it misses is told of that
-//! job and its retries together.
+//! A retry delays no sync but by what it is doing. Each new sync of an authorization stops its retries, because it asks
+//! for all that is missing. An authorization's sync state is that of its last job that is no retry, and what it misses
+//! is told of that job and its retries together.
 
 use std::collections::BTreeSet;
 

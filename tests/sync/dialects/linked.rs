@@ -71,7 +71,8 @@ fn records_of_linked_patients_are_the_persons() {
     ];
     let rogue = source(patients);
     let (world, connected) = synced(&rogue);
-    // `q` is linked, and `r` by `q`. That `s` links to the person is not known, because this source lists no search for it.
+    // `q` is linked, and `r` by `q`. That `s` links to the person is not known, because this source lists no search for
+    // it.
     assert_eq!(found(&world, "Patient", &connected).len(), 3);
     assert_eq!(found(&world, "Condition", &connected).len(), 3);
     for path in [

@@ -271,8 +271,8 @@ fn check_keys(connection: &Connection, present: &Key, update: &RegistrationUpdat
     }
 }
 
-/// Refuses that a token for test mode changes what the application's live mode has, too. Whoever develops with test keys
-/// must not decide where the codes of real patients go.
+/// Refuses that a token for test mode changes what the application's live mode has, too. Whoever develops with test
+/// keys must not decide where the codes of real patients go.
 fn check_shared(
     connection: &Connection,
     mode: Mode,

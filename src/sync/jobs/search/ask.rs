@@ -220,8 +220,8 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// Requests one page of a search, and returns its records without adding them to the job. A refusal means that there
-    /// are none.
+    /// Requests one page of a search, and returns its records without adding them to the job. A refusal means that
+    /// there are none.
     pub(in crate::sync::jobs) async fn peek(&self, address: &str) -> Result<Vec<Record>, Trouble> {
         match self.page(Some("Patient"), address).await? {
             Ok((page, _)) => Ok(page.records),
