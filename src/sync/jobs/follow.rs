@@ -151,37 +151,49 @@ impl<'w> Work<'w> {
 
 /// The records that could not be read, by type and reason.
 #[derive(Default)]
-struct Lost(BTreeMap<&'static str, Vec<(Why, u64, Vec<String>)>>);
+struct Lost(BTreeMap<&'static str, Vec<LostRecords>>);
+
+/// The records of one type that could not be read for one reason.
+struct LostRecords {
+    why: Why,
+    count: u64,
+    /// `Type/id` of those that a retry reads.
+    reads: Vec<String>,
+}
 
 impl Lost {
     fn note(&mut self, resource_type: &'static str, id: &str, why: Why) {
         let of_type = self.0.entry(resource_type).or_default();
+        let is_failed = matches!(why, Why::Failed(_));
         // A retry reads all that failed, for whichever cause. One of the causes is told.
-        let is_same = |known: &Why| match (known, &why) {
-            (Why::Failed(_), Why::Failed(_)) => true,
-            (known, why) => known == why,
-        };
-        let at = match of_type.iter().position(|(known, ..)| is_same(known)) {
+        let is_same = |known: &Why| known == &why || is_failed && matches!(known, Why::Failed(_));
+        let at = match of_type.iter().position(|known| is_same(&known.why)) {
             Some(at) => at,
             None => {
-                of_type.push((why.clone(), 0, Vec::new()));
+                of_type.push(LostRecords {
+                    why,
+                    count: 0,
+                    reads: Vec::new(),
+                });
                 of_type.len() - 1
             }
         };
-        let (_, count, reads) = &mut of_type[at];
-        *count += 1;
-        if matches!(why, Why::Failed(_)) {
-            reads.push(format!("{resource_type}/{id}"));
+        let lost = &mut of_type[at];
+        lost.count += 1;
+        if is_failed {
+            lost.reads.push(format!("{resource_type}/{id}"));
         }
     }
 
     fn gaps(self) -> impl Iterator<Item = Gap> {
-        self.0.into_iter().flat_map(|(resource_type, of_type)| {
-            of_type.into_iter().map(move |(why, records, reads)| Gap {
-                records: Some(records),
-                reads,
-                ..Gap::of(resource_type, why)
-            })
+        let each = self
+            .0
+            .into_iter()
+            .flat_map(|(resource_type, of_type)| of_type.into_iter().map(move |lost| (resource_type, lost)));
+        each.map(|(resource_type, lost)| Gap {
+            records: Some(lost.count),
+            reads: lost.reads,
+            ..Gap::of(resource_type, lost.why)
         })
     }
 }
