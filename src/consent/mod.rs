@@ -39,11 +39,11 @@ pub use access::health_link::{
     Guess, HealthLink, HealthLinks, LINKS_AT_ONCE, LinkContent, LinkFile, LinkRefusal, LinkTerms, NewHealthLink,
     PASSCODE_ATTEMPTS,
 };
-pub use access::key_rows::DiscardedKeys;
 pub use access::lifetime::REFRESH_SECONDS;
+pub use access::rs256::rows::DiscardedKeys;
+pub use access::rs256::signing_keys::SigningKeys;
 pub use access::seal::{KEY_FILE, has_key_variable};
 pub use access::signed_address::{ADDRESS_SECONDS, AttachmentAddress};
-pub use access::signing_keys::SigningKeys;
 pub use access::token::{Claims, Inspected, Issued, Tokens, issuer};
 pub use access::verified::Access;
 pub use authorizations::Authorizations;

@@ -15,8 +15,8 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use tokio::sync::Notify;
 
 use super::access::health_link::Guesses;
-use super::access::key_rows;
-use super::access::keys::SigningKey;
+use super::access::rs256::keys::SigningKey;
+use super::access::rs256::rows as key_rows;
 use super::access::seal::Sealer;
 use super::clock::Clock;
 use super::directory::find::Catalogue;

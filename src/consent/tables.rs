@@ -12,7 +12,7 @@ use super::access::credential::Credentials;
 use super::access::es256::Es256Keys;
 use super::access::grant::Codes;
 use super::access::health_link::HealthLinks;
-use super::access::signing_keys::SigningKeys;
+use super::access::rs256::signing_keys::SigningKeys;
 use super::authorizations::Authorizations;
 use super::consents::Consents;
 use super::directory::applicant::Applicants;

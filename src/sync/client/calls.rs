@@ -4,9 +4,9 @@
 use reqwest::header::HeaderMap;
 
 use super::error::Error;
-use super::guard::Guard;
+use super::http::guard::Guard;
+use super::http::realm::Realm;
 use super::http::{Answer, Download, FHIR_JSON, Http, HttpLimits};
-use super::realm::Realm;
 
 /// The maximum number of bytes that are read of an answer without interest.
 const IGNORED: u64 = 16 << 10;

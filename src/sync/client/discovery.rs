@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::calls::Client;
 use super::error::Error;
-use super::guard::Guard;
 use super::http::JSON;
+use super::http::guard::Guard;
 use super::statement::Statement;
 
 /// The maximum number of bytes of a configuration in its stored form.

@@ -1,15 +1,19 @@
 //! Outgoing HTTP: guarded, with limits of time, size and redirects. It logs nothing of its contents.
 
+pub(super) mod charset;
+pub(super) mod guard;
+pub(super) mod realm;
+
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
-use super::charset::utf8;
+use self::charset::utf8;
+use self::guard::{Guard, Refused, Resolver};
+use self::realm::Realm;
 use super::error::Error;
-use super::guard::{Guard, Refused, Resolver};
-use super::realm::Realm;
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const FHIR_JSON: &str = "application/fhir+json, application/json;q=0.9";

@@ -6,14 +6,11 @@
 
 mod authorize;
 mod calls;
-mod charset;
 mod discovery;
 mod error;
-mod guard;
 mod http;
 mod identity;
 mod locator;
-mod realm;
 mod registration;
 mod secret;
 mod statement;
@@ -25,11 +22,11 @@ pub use calls::Client;
 pub use discovery::Configuration;
 pub use error::Error;
 pub(super) use error::is_passing;
-pub use guard::Guard;
+pub use http::guard::Guard;
+pub use http::realm::Realm;
 pub use http::{Answer, Download, HttpLimits};
 pub use identity::{Identity, Provider};
 pub use locator::{Demographics, Facility};
-pub use realm::Realm;
 pub use registration::Registration;
 pub use secret::SecretTried;
 pub use statement::{Served, Statement};

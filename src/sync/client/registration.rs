@@ -1,6 +1,6 @@
 //! The service's registration with a source.
 
-use super::realm::Realm;
+use super::http::realm::Realm;
 use crate::consent::ClientAuth;
 
 /// The service's registration with a source.

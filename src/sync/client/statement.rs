@@ -8,8 +8,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize as Derive, Serialize};
 
 use super::calls::Client;
-use super::charset::declared;
 use super::error::Error;
+use super::http::charset::declared;
 use super::http::{FHIR_JSON, host, malformed};
 
 /// The maximum number of bytes of a statement.

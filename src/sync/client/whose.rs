@@ -7,8 +7,8 @@ use url::Url;
 use super::calls::Client;
 use super::discovery::Configuration;
 use super::error::Error;
+use super::http::realm::Realm;
 use super::identity::Provider;
-use super::realm::Realm;
 use super::registration::Registration;
 use super::token::{Grant, patient_id};
 

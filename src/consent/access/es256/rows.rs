@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::{Map, Value};
 
 use super::key::{self, PublicKey, Signer};
-use crate::consent::access::key_rows::DiscardedKeys;
+use crate::consent::access::rs256::rows::DiscardedKeys;
 use crate::consent::access::seal::Sealer;
 use crate::consent::error::Error;
 use crate::consent::log::audit::{About, Actor, note};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::super::error::Error;
+use super::super::super::error::Error;
+use super::super::seal::Sealer;
+use super::super::wipe::{is_marked, wipe};
 use super::keys::{self, SigningKey};
-use super::seal::Sealer;
-use super::wipe::{is_marked, wipe};
 
 /// The name of a setting. It exists while the files may contain a key that an earlier release stored unencrypted.
 const CLEAR_KEYS: &str = "clear_keys";

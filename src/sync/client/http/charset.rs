@@ -21,7 +21,7 @@ pub(super) fn utf8(body: Vec<u8>, content_type: Option<&str>) -> Vec<u8> {
 }
 
 /// Returns the encoding that a media type declares, or `None` if it declares none that is known.
-pub(super) fn declared(content_type: Option<&str>) -> Option<&'static Encoding> {
+pub(in crate::sync::client) fn declared(content_type: Option<&str>) -> Option<&'static Encoding> {
     let parameters = content_type?.split(';').skip(1);
     let mut charsets = parameters.filter_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;

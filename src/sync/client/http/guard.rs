@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use super::error::Error;
+use super::super::error::Error;
 
 /// The maximum length of an address in bytes. The page links of sources have up to some thousand characters.
 const LONGEST: usize = 32 << 10;

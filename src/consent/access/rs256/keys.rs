@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
 
-use super::super::error::Error;
+use super::super::super::error::Error;
 
 /// A key pair in the form that signing and verifying need. Its id `kid` is the RFC 7638 thumbprint of its public
 /// half.

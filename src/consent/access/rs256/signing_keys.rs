@@ -6,12 +6,12 @@ use std::sync::{Arc, PoisonError};
 use jsonwebtoken::jwk::JwkSet;
 use rusqlite::Connection;
 
-use super::super::error::Error;
-use super::super::log::audit::{About, Actor, note};
-use super::super::store::Store;
-use super::key_rows;
+use super::super::super::error::Error;
+use super::super::super::log::audit::{About, Actor, note};
+use super::super::super::store::Store;
+use super::super::lifetime::PATIENT_SECONDS;
 use super::keys::SigningKey;
-use super::lifetime::PATIENT_SECONDS;
+use super::rows;
 
 /// The repository of the RSA keys that sign access tokens.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl SigningKeys<'_> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
             transaction.execute("UPDATE signing_key SET retired_at = ?1 WHERE retired_at IS NULL", [now])?;
-            let kid = key_rows::insert_new(transaction, self.store.sealer(), now)?;
+            let kid = rows::insert_new(transaction, self.store.sealer(), now)?;
             let (actor, about) = (Actor::Operator, About::default());
             note(transaction, now, actor, "signing-key.rotated", about, &kid)
         })?;

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::super::error::Error;
-use super::super::flow::discard_unreadable_sessions;
-use super::super::store::{FILE, Store, connected};
-use super::es256;
-use super::key_rows::{DiscardedKeys, purpose, rows};
-use super::seal::Sealer;
+use super::super::super::error::Error;
+use super::super::super::flow::discard_unreadable_sessions;
+use super::super::super::store::{FILE, Store, connected};
+use super::super::es256;
+use super::super::seal::Sealer;
+use super::rows::{DiscardedKeys, purpose, rows};
 
 impl Store {
     /// Discards the private keys in a folder's store that cannot be decrypted, because the key that sealed them is
