@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, TransactionBehavior, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 use uuid::Uuid;
 
 use super::error::Error;
@@ -14,6 +14,9 @@ use super::states::{AuthorizationEvent, ConsentEvent, ConsentState};
 use super::store::Store;
 use super::with_sources::ConsentWithSources;
 use crate::lake::{Lake, Mode, Scope};
+
+/// The number of consents that one transaction revokes.
+const AT_ONCE: usize = 100;
 
 /// Conditions on the consents of a list. A field that is `None` is no condition.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,25 +102,31 @@ impl Consents<'_> {
     pub fn revoke(&self, id: &str, actor: Actor) -> Result<u64, Error> {
         let now = self.store.clock().now();
         let revoked = self.store.write_jobs(|transaction| {
-            let mut consent = Consent::get(transaction, id)?.ok_or(Error::Lost("consent"))?;
-            if consent.state.after(ConsentEvent::Revoked).is_err() {
-                return Ok(0);
-            }
-            consent.step(transaction, now, actor, ConsentEvent::Revoked)?;
-            let mut count = 0;
-            for mut authorization in Authorization::of(transaction, id)? {
-                if authorization.state.after(AuthorizationEvent::Revoked).is_ok() {
-                    let event = AuthorizationEvent::Revoked;
-                    end(transaction, now, actor, &consent, &mut authorization, event)?;
-                    count += 1;
-                }
-            }
-            kill_tokens(transaction, now, (actor, ConsentEvent::Revoked.name()), id)?;
-            Ok(count)
+            let consent = Consent::get(transaction, id)?.ok_or(Error::Lost("consent"))?;
+            revoke(transaction, now, consent, actor)
         })?;
         self.store.take_up_revocations()?;
         self.store.health_links().wipe_ended()?;
         Ok(revoked)
+    }
+
+    /// Revokes many consents as [`revoke`](Self::revoke) does, some in each transaction. Leaves out those that are
+    /// gone.
+    pub(in crate::consent) fn revoke_all(&self, ids: &[String], actor: Actor) -> Result<(), Error> {
+        let now = self.store.clock().now();
+        for some in ids.chunks(AT_ONCE) {
+            self.store.write_jobs(|transaction| {
+                for id in some {
+                    if let Some(consent) = Consent::get(transaction, id)? {
+                        revoke(transaction, now, consent, actor)?;
+                    }
+                }
+                Ok(())
+            })?;
+            self.store.take_up_revocations()?;
+        }
+        self.store.health_links().wipe_ended()?;
+        Ok(())
     }
 
     /// Returns the ids of an application's consents in one mode that can be revoked, except the operator's.
@@ -251,4 +260,23 @@ impl Consents<'_> {
             Ok(statement.query_row(params![consent], |row| row.get(0))?)
         })
     }
+}
+
+/// Revokes a consent with all its authorizations, tokens, codes and jobs, and requests the erasure of its rows. Returns
+/// how many authorizations this ended: none if the consent is already REVOKED or ABANDONED.
+fn revoke(connection: &Connection, now: i64, mut consent: Consent, actor: Actor) -> Result<u64, Error> {
+    if consent.state.after(ConsentEvent::Revoked).is_err() {
+        return Ok(0);
+    }
+    consent.step(connection, now, actor, ConsentEvent::Revoked)?;
+    let mut count = 0;
+    for mut authorization in Authorization::of(connection, &consent.id)? {
+        if authorization.state.after(AuthorizationEvent::Revoked).is_ok() {
+            let event = AuthorizationEvent::Revoked;
+            end(connection, now, actor, &consent, &mut authorization, event)?;
+            count += 1;
+        }
+    }
+    kill_tokens(connection, now, (actor, ConsentEvent::Revoked.name()), &consent.id)?;
+    Ok(count)
 }

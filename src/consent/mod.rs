@@ -93,6 +93,6 @@ pub use syncs::report::{AttachmentCounts, JobReport};
 pub use syncs::retries::{NextRetry, RetryTarget};
 pub use webhooks::{
     Delivery, DeliveryFilter, DeliveryState, DueDelivery, EventType, NewReceiver, Outcome, Outgoing, RECEIVERS,
-    Receiver, Settled, Webhooks,
+    Receiver, ResentDeliveries, Settled, Webhooks,
 };
 pub use with_sources::{ChosenEndpoint, ConsentWithSources, MaxAuth, Source};

@@ -119,7 +119,7 @@ impl Running {
             Ok(Err(error)) => return tracing::error!(%error, "webhooks could not be looked for"),
             Err(_) => return,
         };
-        due.sort_unstable_by_key(|due| due.delivery);
+        self.places.sort(&mut due);
         for due in due {
             if self.places.take(&due) {
                 let attempt = made(self.store.clone(), self.client.clone(), due.delivery);

@@ -13,7 +13,7 @@ use crate::sync::client::{Client, Error as ClientError, Guard};
 const TICK: Duration = Duration::from_millis(200);
 /// How often the lease of the receiver is renewed. The lease is several times as long.
 const RENEWED: Duration = Duration::from_secs(10);
-/// The maximum number of events that are forwarded between two renewals.
+/// The maximum number of events that are read at once.
 const AT_ONCE: usize = 16;
 
 /// An event that was forwarded.
@@ -73,18 +73,24 @@ async fn forward(
     mut forwarded: impl FnMut(&Forwarded),
 ) -> Result<(), ListenError> {
     let mut renewed = Instant::now();
-    loop {
+    // Called before each attempt, too, because a slow receiver delays the next one.
+    let mut renew = || {
         if renewed.elapsed() >= RENEWED {
             if !store.webhooks().keep_listening(receiver)? {
                 return Err(ListenError::Ended);
             }
             renewed = Instant::now();
         }
+        Ok(())
+    };
+    loop {
+        renew()?;
         let due = store.webhooks().due_of(receiver, AT_ONCE)?;
         if due.is_empty() {
             tokio::time::sleep(TICK).await;
         }
         for due in due {
+            renew()?;
             let Some(message) = store.webhooks().outgoing(due.delivery)? else {
                 continue;
             };

@@ -1,7 +1,8 @@
 //! The places for concurrent attempts, and who may take one.
 //!
-//! A receiver has its own share of the places. A receiver whose last attempt has failed or was slow gets one place, and
-//! all such receivers have half of the places together. So they leave places for the others.
+//! A receiver has its own share of the places, once it has accepted a message. A receiver whose last attempt has failed
+//! or was slow gets one place, and all such receivers have half of the places together. So they leave places for the
+//! others. Among all, those come first that have waited longest for a place.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,6 +17,11 @@ pub(super) struct Places {
     attempts: HashMap<i64, String>,
     /// The receivers whose last attempt has failed or was slow.
     failing: HashSet<String>,
+    /// The receivers whose last attempt was accepted soon.
+    proven: HashSet<String>,
+    /// The number of places that were taken so far, and its value when each receiver took its last one.
+    taken: u64,
+    last: HashMap<String, u64>,
 }
 
 impl Places {
@@ -24,6 +30,9 @@ impl Places {
             settings,
             attempts: HashMap::new(),
             failing: HashSet::new(),
+            proven: HashSet::new(),
+            taken: 0,
+            last: HashMap::new(),
         }
     }
 
@@ -32,11 +41,19 @@ impl Places {
         self.attempts.len() >= self.settings.all
     }
 
+    /// Sorts deliveries by the order in which they may take places.
+    pub(super) fn sort(&self, due: &mut [DueDelivery]) {
+        let last = |due: &DueDelivery| self.last.get(&due.receiver).copied().unwrap_or_default();
+        due.sort_by_key(|due| (last(due), due.delivery));
+    }
+
     /// Takes a place for a delivery. Returns `false` if there is none for its receiver, or it has one already.
     pub(super) fn take(&mut self, due: &DueDelivery) -> bool {
         let may_begin = self.may_begin(due);
         if may_begin {
             self.attempts.insert(due.delivery, due.receiver.clone());
+            self.taken += 1;
+            self.last.insert(due.receiver.clone(), self.taken);
         }
         may_begin
     }
@@ -49,19 +66,22 @@ impl Places {
         if self.failing.contains(&due.receiver) {
             let at_failing = self.attempts.values().filter(|one| self.failing.contains(*one)).count();
             at_receiver == 0 && at_failing < self.settings.all.div_ceil(2)
-        } else {
+        } else if self.proven.contains(&due.receiver) {
             at_receiver < self.settings.of_receiver
+        } else {
+            at_receiver == 0
         }
     }
 
     /// Gives a place back. `is_prompt` says whether the receiver has accepted the message soon.
     pub(super) fn leave(&mut self, due: &DueDelivery, is_prompt: bool) {
         self.attempts.remove(&due.delivery);
-        if is_prompt {
-            self.failing.remove(&due.receiver);
-        } else {
-            self.failing.insert(due.receiver.clone());
-        }
+        let (gains, loses) = match is_prompt {
+            true => (&mut self.proven, &mut self.failing),
+            false => (&mut self.failing, &mut self.proven),
+        };
+        loses.remove(&due.receiver);
+        gains.insert(due.receiver.clone());
     }
 }
 
@@ -84,6 +104,9 @@ mod tests {
             ..Settings::default()
         };
         let mut places = Places::new(settings);
+        // A receiver begins with one place.
+        assert!(places.take(&due(1, "a")) && !places.take(&due(2, "a")));
+        places.leave(&due(1, "a"), true);
         assert!(places.take(&due(1, "a")) && places.take(&due(2, "a")));
         assert!(!places.take(&due(1, "a")) && !places.take(&due(3, "a")));
         for (delivery, receiver) in [(10, "b"), (11, "c"), (12, "d"), (13, "e")] {
@@ -97,5 +120,18 @@ mod tests {
         assert!(places.is_full() && !places.take(&due(31, "g")));
         places.leave(&due(10, "b"), true);
         assert!(places.take(&due(10, "b")));
+    }
+
+    #[test]
+    fn who_has_waited_longest_comes_first() {
+        let mut places = Places::new(Settings::default());
+        assert!(places.take(&due(1, "busy")));
+        places.leave(&due(1, "busy"), false);
+        let mut waiting = vec![due(2, "busy"), due(3, "busy"), due(9, "new")];
+        places.sort(&mut waiting);
+        assert_eq!(waiting[0], due(9, "new"));
+        assert!(places.take(&due(9, "new")));
+        places.sort(&mut waiting);
+        assert_eq!(waiting[0], due(2, "busy"));
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tabularium::consent::{AuthorizationState, ConsentState, JobState};
 use tabularium::lake::Mode;
 
-use crate::harness::consented::{App, Finished, Flow, PAYER, TestEndpoint};
+use crate::harness::consented::{App, Finished, Flow, PAYER, SECOND};
 use crate::harness::server::{START, Server};
 
 /// What happened to the records of an authorization.
@@ -149,12 +149,8 @@ fn a_token_is_active_only_while_its_consent_is_exchanged() {
 fn of_several_sources_introspection_tells_of_one_that_is_usable() {
     let server = Server::start(&[]);
     let app = App::register(&server.store, "app");
-    let second = TestEndpoint {
-        name: "second",
-        ..PAYER
-    };
     let flow = Flow {
-        places: &[PAYER, second],
+        places: &[PAYER, SECOND],
         ..Flow::of(&app)
     };
     let finished = flow.finish(&server);

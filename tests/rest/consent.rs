@@ -5,7 +5,7 @@ use tabularium::consent::{Actor, AuthorizationType, Usage};
 use tabularium::lake::Mode;
 
 use super::{server, token};
-use crate::harness::consented::{App, Flow, PAYER, TestEndpoint};
+use crate::harness::consented::{App, Flow, PAYER, SECOND, TestEndpoint};
 use crate::harness::records::{self, Record};
 use crate::harness::server::Server;
 
@@ -69,12 +69,8 @@ fn a_full_consent_has_the_fields_of_the_specification() {
 #[test]
 fn resources_are_counted_for_each_source_unless_it_is_skipped() {
     let (server, app) = server();
-    let second = TestEndpoint {
-        name: "second",
-        ..PAYER
-    };
     let flow = Flow {
-        places: &[PAYER, second],
+        places: &[PAYER, SECOND],
         ..Flow::of(&app)
     };
     let finished = flow.finish(&server);

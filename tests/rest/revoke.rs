@@ -5,7 +5,7 @@ use tabularium::consent::Actor;
 use tabularium::lake::Mode;
 
 use super::{server, token};
-use crate::harness::consented::{App, Flow, Keys, PAYER, TestEndpoint, basic};
+use crate::harness::consented::{App, Flow, Keys, PAYER, SECOND, basic};
 use crate::harness::records::{self, Record};
 use crate::harness::server::{Answer, Server};
 
@@ -23,12 +23,8 @@ fn state(server: &Server, app: &App, consent: &str) -> String {
 fn a_key_pair_ends_a_consent_with_its_tokens_and_records() {
     let server = Server::start(&[]);
     let app = App::register(&server.store, "app");
-    let second = TestEndpoint {
-        name: "second",
-        ..PAYER
-    };
     let flow = Flow {
-        places: &[PAYER, second],
+        places: &[PAYER, SECOND],
         ..Flow::of(&app)
     };
     let finished = flow.finish(&server);

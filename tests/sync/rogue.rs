@@ -152,7 +152,7 @@ pub(super) fn settings() -> Settings {
 }
 
 /// Connects a source and waits for the end of its sync.
-fn synced(rogue: &Rogue, scope: &str) -> (World, Connected) {
+pub(super) fn synced(rogue: &Rogue, scope: &str) -> (World, Connected) {
     let world = World::new(1, Mode::Live);
     let connected = connect(&world, rogue, scope);
     world.work_at(settings());

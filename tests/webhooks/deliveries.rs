@@ -205,6 +205,21 @@ fn a_receiver_that_answers_410_is_disabled() {
     assert_eq!(world.audited("application.webhook-disabled").len(), 1);
     let refused = world.store().webhooks().resend(&[gone[0].id], Actor::Operator, None);
     assert!(refused.unwrap_err().to_string().contains("is disabled"));
+    // What was given up for it stays, and can be sent once the receiver is enabled.
+    let webhooks = world.store().webhooks();
+    let application = application_of(&world);
+    let given_up = || webhooks.resend_given_up(&application, None, Actor::Operator).unwrap();
+    assert_eq!((given_up().count, given_up().disabled), (0, gone.len()));
+    assert!(webhooks.enable(&application, &receiver.base, Actor::Operator).unwrap());
+    assert!(!webhooks.enable(&application, &receiver.base, Actor::Operator).unwrap());
+    assert_eq!(world.audited("application.webhook-enabled").len(), 1);
+    let resent = given_up();
+    assert_eq!((resent.count, resent.disabled), (gone.len(), 0));
+}
+
+/// The application of the receivers.
+fn application_of(world: &World) -> String {
+    world.store().webhooks().receivers(None).unwrap()[0].application.clone()
 }
 
 /// A door that is closed until it is opened.
@@ -218,6 +233,10 @@ impl Door {
     fn open(&self) {
         *self.open.lock().unwrap() = true;
         self.changed.notify_all();
+    }
+
+    fn close(&self) {
+        *self.open.lock().unwrap() = false;
     }
 
     fn wait(&self) {
@@ -248,12 +267,17 @@ fn a_receiver_that_does_not_answer_delays_nobody_else() {
         of_receiver: 2,
         all: 4,
     };
+    // A receiver gets its whole share once it has accepted a message.
+    door.open();
+    world.revoke(&world.exchanged());
+    world.deliver(Guard::Private, settings);
+    until("the first deliveries", || are_all(&world, DeliveryState::Delivered));
+    door.close();
     for _ in 0..10 {
         world.revoke(&world.exchanged());
     }
-    world.deliver(Guard::Private, settings);
     // Each revocation also stops a job.
-    messages(&other, 20);
+    messages(&other, 22);
     until("the other's deliveries", || {
         let deliveries = world.deliveries();
         let mut others = deliveries.iter().filter(|one| one.url == other.base);
@@ -261,7 +285,7 @@ fn a_receiver_that_does_not_answer_delays_nobody_else() {
     });
     assert_eq!(inside.load(Ordering::SeqCst), 2, "the slow one still holds its share");
     door.open();
-    messages(&slow, 20);
+    messages(&slow, 22);
     until("all deliveries", || are_all(&world, DeliveryState::Delivered));
     assert_eq!(most.load(Ordering::SeqCst), 2);
 }

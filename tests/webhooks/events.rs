@@ -287,5 +287,5 @@ fn a_revocation_by_the_link_api_is_told() {
         .post("/link/revoke", &headers, &json!({"secret_key": keys.secret}));
     assert_eq!(answer.status, 200, "{}", answer.text);
     let told = types(&messages(&receiver, 2));
-    assert_eq!(told, ["sync_failed", "consent_revoked"]);
+    assert_eq!(told, ["consent_revoked", "sync_failed"]);
 }

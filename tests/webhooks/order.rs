@@ -179,6 +179,18 @@ fn a_message_that_is_sent_again_takes_its_place() {
     assert_eq!(due(), [first]);
     webhooks.settle(first, &Outcome::Accepted(200)).unwrap();
     assert_eq!(due(), [ids[2]]);
+    // A later one that waits for a retry waits behind the one that is sent again.
+    let failed = Outcome::Failed {
+        status: Some(503),
+        why: "it answered with status 503".to_owned(),
+        retry_after: None,
+    };
+    webhooks.settle(ids[2], &failed).unwrap();
+    assert!(due().is_empty());
+    assert_eq!(webhooks.resend(&[first], Actor::Operator, None).unwrap(), 1);
+    assert_eq!(due(), [first]);
+    webhooks.settle(first, &Outcome::Accepted(200)).unwrap();
+    assert_eq!(due(), [ids[2]]);
     // One that waits behind another cannot be sent now.
     make_event(&world, &finished);
     let last = world.deliveries().last().unwrap().id;

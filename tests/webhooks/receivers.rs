@@ -173,15 +173,15 @@ fn commands_list_deliveries_and_send_them_again() {
     );
     assert_eq!(
         as_json(&world, &["resend", "portal", &first.event]),
-        json!({"resent": 1})
+        json!({"resent": 1, "disabled": 0})
     );
     assert_eq!(
         as_json(&world, &["resend", "portal", "--given-up"]),
-        json!({"resent": 1})
+        json!({"resent": 1, "disabled": 0})
     );
     assert_eq!(
         as_json(&world, &["resend", "portal", "--given-up"]),
-        json!({"resent": 0})
+        json!({"resent": 0, "disabled": 0})
     );
     let said = printed(
         &world,

@@ -41,6 +41,8 @@ pub struct Dialect {
     /// An address whose origin may get the service's secret, in addition to the origin of the FHIR base. The operator
     /// has set it.
     pub token_endpoint: Option<String>,
+    /// Other bases under which the endpoint shows its records, beside its FHIR base.
+    pub bases: Vec<String>,
     /// The OAuth error with which the endpoint last sent a patient back, and the time.
     pub last_error: Option<(String, i64)>,
 }
@@ -54,7 +56,7 @@ pub struct Dialects<'a> {
 impl Dialects<'_> {
     /// Returns the dialect of an endpoint. An unknown endpoint has no facts.
     pub fn get(&self, endpoint: &str) -> Result<Dialect, Error> {
-        let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at, token_endpoint
+        let sql = "SELECT page_size, client_auth, statement, statement_at, elsewhere, last_error, last_error_at, token_endpoint, bases
                    FROM endpoint WHERE id = ?1";
         let found = self.store.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;
@@ -67,6 +69,10 @@ impl Dialects<'_> {
                     elsewhere: row.get(4)?,
                     last_error: row.get::<_, Option<String>>(5)?.zip(row.get(6)?),
                     token_endpoint: row.get(7)?,
+                    bases: row
+                        .get::<_, Option<String>>(8)?
+                        .and_then(|json| serde_json::from_str(&json).ok())
+                        .unwrap_or_default(),
                 })
             });
             Ok(row.optional()?)
@@ -96,6 +102,15 @@ impl Dialects<'_> {
         self.remember(
             "UPDATE endpoint SET statement = ?2, statement_at = ?3 WHERE id = ?1",
             params![endpoint, statement, now],
+        )
+    }
+
+    /// Stores other bases under which an endpoint shows its records.
+    pub fn set_bases(&self, endpoint: &str, bases: &[String]) -> Result<(), Error> {
+        let json = serde_json::to_string(bases).map_err(|_| Error::Lost("bases of an endpoint"))?;
+        self.remember(
+            "UPDATE endpoint SET bases = ?2 WHERE id = ?1 AND bases IS NOT ?2",
+            params![endpoint, json],
         )
     }
 

@@ -387,7 +387,7 @@ fn put_endpoint(
                    client_id = excluded.client_id,
                    client_secret = coalesce(excluded.client_secret, client_secret), scope = excluded.scope,
                    identifier_system = excluded.identifier_system,
-                   page_size = NULL, client_auth = NULL, statement = NULL, statement_at = NULL, last_error = NULL,
+                   page_size = NULL, bases = NULL, client_auth = NULL, statement = NULL, statement_at = NULL, last_error = NULL,
                    last_error_at = NULL, checked_at = coalesce(excluded.checked_at, checked_at)";
     let saved = connection.execute(
         sql,

@@ -30,4 +30,5 @@ pub(super) const STEPS: &[&str] = &[
     directory::REGISTRATION_ACCESS,
     webhooks::WEBHOOKS,
     syncs::LINKED_PATIENTS,
+    syncs::SOURCE_BASES,
 ];

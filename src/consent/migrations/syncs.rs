@@ -53,6 +53,12 @@ pub(super) const LINKED_PATIENTS: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// The forms in which a source writes its FHIR base.
+pub(super) const SOURCE_BASES: &str = "
+    -- Other bases under which the source shows its records, as a JSON array.
+    ALTER TABLE endpoint ADD COLUMN bases TEXT;
+";
+
 /// The counts of attachments of each sync.
 pub(super) const ATTACHMENT_COUNTS: &str = "
     CREATE TABLE sync_attachment (

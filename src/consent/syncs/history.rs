@@ -47,7 +47,7 @@ impl Jobs<'_> {
                        WHERE this.id = ?1 AND job.state = 'COMPLETED'
                          AND (job.retry = 0 AND NOT EXISTS (SELECT 1 FROM sync_count WHERE sync_count.job = job.id)
                               OR EXISTS (SELECT 1 FROM sync_count WHERE sync_count.job = job.id AND type = 'Patient')
-                                 AND NOT EXISTS (SELECT 1 FROM sync_missing WHERE sync_missing.job = job.id AND type = 'Patient'
+                                 AND NOT EXISTS (SELECT 1 FROM sync_missing WHERE sync_missing.job = job.id AND type = 'Patient' AND part IS NULL
                                                  AND reason <> 'not-taken')))";
         self.store.read(|connection| {
             let mut statement = connection.prepare_cached(sql)?;

@@ -17,8 +17,6 @@ use super::super::states::JobEvent;
 
 /// The number of seconds before each retry.
 const WAITS: [i64; 4] = [60, 300, 1_800, 7_200];
-/// The maximum number of targets of one retry.
-const TARGETS: usize = 5_000;
 
 /// What a retry asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +88,7 @@ pub(in crate::consent) fn make_next(
     connection.execute(sql, params![id, now, now + wait, job.id])?;
     let mut statement =
         connection.prepare_cached("INSERT OR IGNORE INTO sync_retry (job, type, source_id) VALUES (?1, ?2, ?3)")?;
-    for target in targets.iter().take(TARGETS) {
+    for target in targets {
         let source_id = target.source_id.as_deref().unwrap_or_default();
         statement.execute(params![id, target.resource_type, source_id])?;
     }

@@ -27,12 +27,13 @@ impl Webhooks<'_> {
         Ok(new)
     }
 
-    /// Renews the lease of a listening receiver. Returns `false` if the receiver is gone.
+    /// Renews the lease of a listening receiver. Returns `false` if the lease has ended. It may then have missed
+    /// events.
     pub fn keep_listening(&self, receiver: &str) -> Result<bool, Error> {
         let now = self.store.clock().now();
         self.store.write(|transaction| {
-            let sql = "UPDATE webhook_receiver SET listens_until = ?2 WHERE id = ?1 AND listens_until IS NOT NULL";
-            Ok(transaction.execute(sql, params![receiver, now + LEASE])? > 0)
+            let sql = "UPDATE webhook_receiver SET listens_until = ?2 WHERE id = ?1 AND listens_until > ?3";
+            Ok(transaction.execute(sql, params![receiver, now + LEASE, now])? > 0)
         })
     }
 

@@ -18,7 +18,7 @@ mod sweep;
 pub use event::EventType;
 pub(super) use event::{tell_erased, tell_expired, tell_job_end, tell_revoked};
 pub use outgoing::Outgoing;
-pub use queue::{DeliveryState, DueDelivery, Outcome, Settled};
+pub use queue::{DeliveryState, DueDelivery, Outcome, ResentDeliveries, Settled};
 pub use receiver::{NewReceiver, RECEIVERS, Receiver, Webhooks};
 pub use shown::{Delivery, DeliveryFilter};
 pub(super) use sweep::forget_old;

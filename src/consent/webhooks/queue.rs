@@ -68,6 +68,15 @@ pub enum Settled {
     Lost,
 }
 
+/// How many given-up deliveries are sent again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResentDeliveries {
+    /// Those that are sent again.
+    pub count: usize,
+    /// Those that stay given up, because their receiver is disabled.
+    pub disabled: usize,
+}
+
 /// A delivery that is being attempted.
 struct Attempted {
     event: String,
@@ -168,6 +177,39 @@ impl Webhooks<'_> {
             }
             promote(transaction, now, &attempted.receiver, &attempted.consent)
         })
+    }
+
+    /// Sends all that was given up again, oldest first: of an application or, with `receiver` (an address or an id),
+    /// only what was for this receiver. Leaves out what was for disabled receivers, which accept nothing.
+    pub fn resend_given_up(
+        &self,
+        application: &str,
+        receiver: Option<&str>,
+        actor: Actor,
+    ) -> Result<ResentDeliveries, Error> {
+        let now = self.store.clock().now();
+        let resent = self.store.write(|transaction| {
+            let sql = "SELECT delivery.id, disabled_at IS NOT NULL FROM webhook_delivery AS delivery
+                       JOIN webhook_receiver AS receiver ON receiver.id = delivery.receiver
+                       WHERE receiver.application = ?1 AND (?2 IS NULL OR receiver.url = ?2 OR receiver.id = ?2)
+                         AND state = 'GIVEN_UP' AND listens_until IS NULL ORDER BY delivery.id";
+            let mut statement = transaction.prepare_cached(sql)?;
+            let found = statement.query_map(params![application, receiver], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?))
+            })?;
+            let found = found.collect::<Result<Vec<_>, _>>()?;
+            let mut resent = ResentDeliveries::default();
+            for (delivery, is_disabled) in found {
+                if is_disabled {
+                    resent.disabled += 1;
+                } else {
+                    resent.count += usize::from(again(transaction, now, delivery, (actor, None))?);
+                }
+            }
+            Ok(resent)
+        })?;
+        self.store.delivery_wakeup().notify_one();
+        Ok(resent)
     }
 
     /// Sends deliveries again: those that are over begin anew, and one that waits for a retry is due at once. Returns
@@ -314,12 +356,17 @@ fn again(connection: &Connection, now: i64, delivery: i64, (actor, by): (Actor, 
     if is_disabled {
         return Err(Error::Invalid {
             what: format!("the receiver at {}", host(&url)),
-            problem: "answered 410 and is disabled; remove it and add it again",
+            problem: "answered 410 and is disabled; `app webhooks enable` lets it get messages again",
         });
     }
     let sql = "UPDATE webhook_delivery SET attempts = CASE state WHEN 'WAITING' THEN attempts ELSE 0 END,
                due_at = CASE state WHEN 'WAITING' THEN ?2 END, state = 'WAITING', until_at = ?3 WHERE id = ?1";
     connection.execute(sql, params![delivery, now, now + TRIED_FOR])?;
+    // It comes before later events of its consent. If one of them waits for a retry, it now waits behind this one. One
+    // that is due may be on its way.
+    let sql = "UPDATE webhook_delivery SET due_at = NULL
+               WHERE receiver = ?1 AND consent = ?2 AND id > ?3 AND due_at > ?4";
+    connection.execute(sql, params![receiver, consent, delivery, now])?;
     promote(connection, now, &receiver, &consent)?;
     let detail = match by {
         Some(name) => format!("{event} to {}, by {name}", host(&url)),

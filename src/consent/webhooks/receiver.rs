@@ -125,6 +125,31 @@ impl Webhooks<'_> {
         })
     }
 
+    /// Lets a receiver that answered 410 get messages again. What was given up stays given up until somebody sends it
+    /// again. `name` is its address or its id. Returns `false` if there is none that is disabled.
+    pub fn enable(&self, application: &str, name: &str, actor: Actor) -> Result<bool, Error> {
+        let now = self.store.clock().now();
+        self.store.write(|transaction| {
+            known(transaction, application)?;
+            let receiver = find(transaction, application, name)?;
+            let Some(receiver) = receiver.filter(|receiver| receiver.disabled_at.is_some()) else {
+                return Ok(false);
+            };
+            let sql = "UPDATE webhook_receiver SET disabled_at = NULL WHERE id = ?1";
+            transaction.execute(sql, [&receiver.id])?;
+            let action = "application.webhook-enabled";
+            note(
+                transaction,
+                now,
+                actor,
+                action,
+                about(application),
+                &host(&receiver.url),
+            )?;
+            Ok(true)
+        })
+    }
+
     /// Makes a new secret for a receiver. The present one signs, too, for `grace` more seconds. `name` is the
     /// receiver's address or its id. Returns `None` if there is none.
     pub fn rotate(

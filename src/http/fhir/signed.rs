@@ -26,7 +26,8 @@ pub(super) fn signer(service: &Arc<Service>, access: &Arc<Access>) -> Option<Add
         return None;
     }
     let (service, access) = (service.clone(), access.clone());
-    let until = service.store.clock().now() + ADDRESS_SECONDS;
+    // An address does not outlive the token with which it was made.
+    let until = (service.store.clock().now() + ADDRESS_SECONDS).min(access.expires_at);
     let known: Mutex<HashMap<String, bool>> = Mutex::default();
     Some(AddressSigner::new(move |authorization, attachment| {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,6 +27,19 @@ impl SourceBase {
         }
     }
 
+    /// Creates the base with other forms that earlier answers have shown.
+    pub fn with_forms(fhir_base: &str, forms: &[String]) -> SourceBase {
+        let mut base = SourceBase::new(fhir_base);
+        let forms = forms.iter().take(LEARNED).filter_map(|form| Url::parse(form).ok());
+        base.forms.extend(forms);
+        base
+    }
+
+    /// Returns the forms that answers have shown.
+    pub fn learned(&self) -> Vec<String> {
+        self.forms.iter().skip(1).map(|form| form.as_str().to_owned()).collect()
+    }
+
     /// Returns the base with a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -201,6 +214,8 @@ mod tests {
         assert!(evil.starts_with("https://payer.example/fhir/"), "{evil}");
         let long = format!("http://inside:8080/{}", "a/".repeat(1 << 20));
         assert_eq!(base.relative(&long), None);
+        let known = SourceBase::with_forms("https://payer.example/fhir", &base.learned());
+        assert_eq!(known.relative(text), Some("Practitioner/2"));
         for number in 0..100 {
             base.learn(&format!("http://h{number}/Patient/1"), "Patient/1");
         }

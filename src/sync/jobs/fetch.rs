@@ -60,7 +60,7 @@ pub(super) async fn fetch(
         whose,
         limits,
         held: Held::default(),
-        base: RwLock::new(SourceBase::new(source.base())),
+        base: RwLock::new(source.all_bases()),
         unasked: AtomicU64::new(0),
         granted: plan.granted.iter().copied().collect(),
         readable: plan.readable.iter().copied().collect(),
@@ -118,7 +118,9 @@ pub(super) async fn fetch(
     fetched.person = Some(work.person().clone());
     fetched.unasked = work.unasked.into_inner();
     fetched.bytes = work.held.bytes();
-    fetched.base = Some(work.base.into_inner().unwrap_or_else(PoisonError::into_inner));
+    let base = work.base.into_inner().unwrap_or_else(PoisonError::into_inner);
+    source.note_bases(&base);
+    fetched.base = Some(base);
     fetched.gaps.sort_by_key(|gap| gap.resource_type);
     Ok(fetched)
 }

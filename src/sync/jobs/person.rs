@@ -26,6 +26,8 @@ pub(super) struct Person {
     ids: Vec<String>,
     /// The id that the source writes for the Patient of the grant, if it is another one.
     pub(super) alias: Option<String>,
+    /// Whether the source ties more ids to the person than are used.
+    is_cut: bool,
 }
 
 impl Person {
@@ -37,6 +39,7 @@ impl Person {
         Person {
             ids,
             alias: alias.map(|one| one.source_id.clone()),
+            is_cut: false,
         }
     }
 
@@ -66,12 +69,22 @@ impl Person {
         self.ids.iter().all(|id| before.ids.contains(id))
     }
 
+    /// Adds an id. Returns whether it is new, and one that is used.
     fn add(&mut self, id: &str) -> bool {
-        let is_new = self.ids.len() < IDS && !self.ids.iter().any(|known| known == id);
-        if is_new {
+        let is_new = !self.ids.iter().any(|known| known == id);
+        let has_room = self.ids.len() < IDS;
+        self.is_cut |= is_new && !has_room;
+        if is_new && has_room {
             self.ids.push(id.to_owned());
         }
-        is_new
+        is_new && has_room
+    }
+}
+
+fn of_linked(why: Why) -> Gap {
+    Gap {
+        part: Some(OF_LINKED.to_owned()),
+        ..Gap::of("Patient", why)
     }
 }
 
@@ -82,6 +95,7 @@ impl<'w> Work<'w> {
         let mut person = Person {
             ids: vec![id.to_owned()],
             alias: None,
+            is_cut: false,
         };
         let first = match self
             .read_one(&format!("{base}/Patient/{}", encoded(id)), |name| {
@@ -121,11 +135,15 @@ impl<'w> Work<'w> {
                     queue.extend(self.links(&record.line));
                     self.take(&record, &mut catch)?;
                 }
-                Err(why) => found.gaps.push(Gap {
-                    part: Some(OF_LINKED.to_owned()),
-                    ..Gap::of("Patient", why)
-                }),
+                Err(why) => {
+                    found.gaps.push(of_linked(why));
+                    // It may link to further Patients, which earlier jobs have found.
+                    queue.extend(self.whose.before.linked().map(str::to_owned));
+                }
             }
+        }
+        if person.is_cut {
+            found.gaps.push(of_linked(Why::TooMany));
         }
         let _ = self.person.set(person);
         found.add(self.found("Patient", None, Box::new(catch))?);
@@ -166,10 +184,7 @@ impl<'w> Work<'w> {
             Ok(patients) => patients,
             Err(trouble) if trouble.ends_all() => return Err(trouble),
             Err(trouble) => {
-                found.gaps.push(Gap {
-                    part: Some(OF_LINKED.to_owned()),
-                    ..Gap::of("Patient", Why::Failed(trouble))
-                });
+                found.gaps.push(of_linked(Why::Failed(trouble)));
                 return Ok(self.whose.before.linked().map(str::to_owned).collect());
             }
         };
@@ -220,6 +235,6 @@ mod tests {
         for number in 0..100 {
             person.add(&number.to_string());
         }
-        assert_eq!(person.ids().len(), IDS);
+        assert_eq!((person.ids().len(), person.is_cut), (IDS, true));
     }
 }

@@ -273,10 +273,7 @@ async fn carry_out(
         retry_after: None,
     };
     *fetched = all.map_err(late)??;
-    let base = fetched
-        .base
-        .take()
-        .unwrap_or_else(|| SourceBase::new(&endpoint.fhir_base));
+    let base = fetched.base.take().unwrap_or_else(|| source.all_bases());
     let whose = whose_attachments(context, &begun, &endpoint, (&patient, &base)).await?;
     let all = tokio::time::timeout(limits.time, attach(&source, spool, whose, limits, fetched.bytes)).await;
     let (spool, attached) = all.map_err(late)??;

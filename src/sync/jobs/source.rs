@@ -12,6 +12,7 @@ use super::attach::download::{DownloadTarget, Reply, once};
 use super::said::Said;
 use super::search::PageSizes;
 use crate::consent::{Authorization, AuthorizationType, Credential, Dialect, Endpoint, Store};
+use crate::ingest::SourceBase;
 use crate::sync::client::{Answer, Client, Configuration, Error, Grant, Realm, Registration, is_passing};
 use crate::sync::settings::Pace;
 
@@ -109,6 +110,8 @@ pub(super) struct Source {
     /// The id of the endpoint in the directory.
     endpoint: String,
     pages: PageSizes,
+    /// Other bases under which the source has shown its records before.
+    bases: Vec<String>,
 }
 
 /// How access is renewed.
@@ -184,6 +187,7 @@ impl Source {
             said,
             endpoint: endpoint.id.clone(),
             pages: PageSizes::new(dialect.page_size),
+            bases: dialect.bases,
         })
     }
 
@@ -203,6 +207,20 @@ impl Source {
     pub(super) fn pages_elsewhere(&self, origin: &str) {
         let (store, endpoint, origin) = (self.store.clone(), self.endpoint.clone(), origin.to_owned());
         remember(move || store.dialects().set_elsewhere(&endpoint, &origin));
+    }
+
+    /// Returns the FHIR base in all forms that are known.
+    pub(super) fn all_bases(&self) -> SourceBase {
+        SourceBase::with_forms(&self.fhir_base, &self.bases)
+    }
+
+    /// Stores the forms of the FHIR base that the source's answers have shown.
+    pub(super) fn note_bases(&self, base: &SourceBase) {
+        let learned = base.learned();
+        if learned != self.bases {
+            let (store, endpoint) = (self.store.clone(), self.endpoint.clone());
+            remember(move || store.dialects().set_bases(&endpoint, &learned));
+        }
     }
 
     /// Returns the FHIR base, without a trailing slash.

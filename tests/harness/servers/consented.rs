@@ -98,6 +98,12 @@ pub(crate) const PAYER: TestEndpoint = TestEndpoint {
     max_auth_period: Some(31_536_000),
 };
 
+/// A second payer, for consents with two sources.
+pub(crate) const SECOND: TestEndpoint = TestEndpoint {
+    name: "second",
+    ..PAYER
+};
+
 impl TestEndpoint {
     /// Adds the endpoint to the directory. Returns its id.
     pub(crate) fn save(&self, store: &Store) -> String {

@@ -37,6 +37,17 @@ fn joined(world: &World, id: &str, pairs: &[(String, String)]) -> String {
 }
 
 #[test]
+fn a_signed_address_does_not_outlive_its_token() {
+    let world = signing_world(1);
+    let own = world.synced("riverbend", 0);
+    world.store().clock().advance(86_400 - 60);
+    let address = address(&record(&world, &own, "text"));
+    assert_eq!(open(&world, &address).0, 200);
+    world.store().clock().advance(60);
+    assert_eq!(open(&world, &address).0, 403);
+}
+
+#[test]
 fn a_signed_address_needs_no_token_for_ten_minutes() {
     let world = signing_world(1);
     let own = world.synced("riverbend", 0);

@@ -1,12 +1,12 @@
 //! One base in all its forms: in links, and in references.
 
-use serde_json::json;
-use tabularium::consent::JobState;
-use tabularium::lake::Mode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::rogue::{ALL, bundle, condition, connect, found, settings, source};
-use super::super::world::World;
-use super::missing;
+use serde_json::json;
+
+use super::super::rogue::{ALL, bundle, condition, found, source, synced};
+use super::{again, missing};
 use crate::harness::rogue::{Rogue, Said};
 
 #[test]
@@ -28,10 +28,7 @@ fn next_links_are_the_sources_own_in_all_forms_of_its_base() {
             };
             Said::json(&bundle(&[condition("a")], Some(&next)))
         });
-        let world = World::new(1, Mode::Live);
-        let connected = connect(&world, &rogue, ALL);
-        world.work_at(settings());
-        assert_eq!(world.end_of(&connected), JobState::Completed);
+        let (world, connected) = synced(&rogue, ALL);
         assert_eq!(missing(&world, &connected), [], "{form}");
         assert_eq!(found(&world, "Condition", &connected).len(), 2, "{form}");
     }
@@ -40,6 +37,8 @@ fn next_links_are_the_sources_own_in_all_forms_of_its_base() {
 #[test]
 fn references_by_another_form_of_the_base_lead_to_the_same_records() {
     for internal in ["https://HOST/fhir", "http://fhir-internal:8080/r4", "http://HOST/Fhir"] {
+        let shown = Arc::new(AtomicBool::new(true));
+        let is_shown = shown.clone();
         let rogue = Rogue::start(move |asked, base| {
             let own = internal.replace("HOST", base.trim_start_matches("http://"));
             match asked.path.split('?').next().unwrap() {
@@ -52,21 +51,15 @@ fn references_by_another_form_of_the_base_lead_to_the_same_records() {
                     one["subject"]["reference"] = json!(format!("{own}/Patient/p"));
                     one["recorder"] = json!({"reference": format!("{own}/Practitioner/d")});
                     let mut page = bundle(&[one], None);
-                    page["entry"][0]["fullUrl"] = json!(format!("{own}/Condition/a"));
+                    if is_shown.load(Ordering::SeqCst) {
+                        page["entry"][0]["fullUrl"] = json!(format!("{own}/Condition/a"));
+                    }
                     Said::json(&page)
                 }
                 _ => Said::json(&bundle(&[], None)),
             }
         });
-        let world = World::new(1, Mode::Live);
-        let connected = connect(&world, &rogue, ALL);
-        world.work_at(settings());
-        assert_eq!(
-            world.end_of(&connected),
-            JobState::Completed,
-            "{:?}",
-            world.audit(&connected)
-        );
+        let (world, connected) = synced(&rogue, ALL);
         assert_eq!(missing(&world, &connected), [], "{internal}");
         let conditions = found(&world, "Condition", &connected);
         let practitioners = found(&world, "Practitioner", &connected);
@@ -75,5 +68,9 @@ fn references_by_another_form_of_the_base_lead_to_the_same_records() {
         assert_eq!(conditions[0]["subject"]["reference"], here, "{internal}");
         let recorder = format!("Practitioner/{}", practitioners[0]["id"].as_str().unwrap());
         assert_eq!(conditions[0]["recorder"]["reference"], recorder, "{internal}");
+        // Later syncs know the base, even if no page shows it.
+        shown.store(false, Ordering::SeqCst);
+        again(&world, &connected);
+        assert_eq!(found(&world, "Condition", &connected), conditions, "{internal}");
     }
 }

@@ -1,11 +1,9 @@
 //! Pages of a search that failed later are kept.
 
 use serde_json::json;
-use tabularium::consent::{JobState, MissingReason};
-use tabularium::lake::Mode;
+use tabularium::consent::MissingReason;
 
-use super::super::rogue::{ALL, bundle, condition, connect, found, settings};
-use super::super::world::World;
+use super::super::rogue::{ALL, bundle, condition, found, synced};
 use super::{missing, named};
 use crate::harness::rogue::{Rogue, Said};
 
@@ -33,15 +31,7 @@ fn the_pages_before_one_that_fails_are_stored_and_their_references_are_followed(
             _ => Said::status(404),
         }
     });
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(
-        world.end_of(&connected),
-        JobState::Completed,
-        "{:?}",
-        world.audit(&connected)
-    );
+    let (world, connected) = synced(&rogue, ALL);
     assert_eq!(rogue.count("/fhir/Practitioner/ghost"), 1);
     // The Practitioner of the page is not read once more.
     assert_eq!(rogue.count("/fhir/Practitioner/doctor"), 0);

@@ -4,7 +4,7 @@ use serde_json::json;
 use tabularium::consent::{AuthorizationState, JobState, MissingReason};
 use tabularium::lake::Mode;
 
-use super::super::rogue::{ALL, bundle, condition, connect, found, settings};
+use super::super::rogue::{ALL, bundle, condition, connect, found, settings, synced};
 use super::super::world::World;
 use super::{missing, named};
 use crate::harness::rogue::{Rogue, Said};
@@ -24,15 +24,7 @@ fn source(patient: u16, conditions: u16) -> Rogue {
 #[test]
 fn one_type_that_is_refused_by_401_is_not_the_end() {
     let rogue = source(200, 200);
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(
-        world.end_of(&connected),
-        JobState::Completed,
-        "{:?}",
-        world.audit(&connected)
-    );
+    let (world, connected) = synced(&rogue, ALL);
     assert_eq!(found(&world, "Condition", &connected).len(), 2);
     let gaps = missing(&world, &connected);
     assert!(

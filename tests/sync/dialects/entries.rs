@@ -1,11 +1,8 @@
 //! Entries of pages other than the requested records.
 
 use serde_json::json;
-use tabularium::consent::JobState;
-use tabularium::lake::Mode;
 
-use super::super::rogue::{ALL, bundle, condition, connect, found, settings, source};
-use super::super::world::World;
+use super::super::rogue::{ALL, bundle, condition, found, source, synced};
 use crate::harness::rogue::Said;
 
 #[test]
@@ -26,10 +23,7 @@ fn outcomes_other_types_empty_pages_and_ids_that_come_twice_do_no_harm() {
             }
         })
     });
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(world.end_of(&connected), JobState::Completed);
+    let (world, connected) = synced(&rogue, ALL);
     let count = |resource_type: &str| found(&world, resource_type, &connected).len();
     assert_eq!((count("Condition"), count("Observation"), count("Patient")), (2, 1, 1));
     assert_eq!(super::missing(&world, &connected), []);

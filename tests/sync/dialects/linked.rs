@@ -1,10 +1,9 @@
 //! A person whom the source knows under several ids.
 
 use serde_json::{Value, json};
-use tabularium::consent::{JobState, MissingReason};
-use tabularium::lake::Mode;
+use tabularium::consent::MissingReason;
 
-use super::super::rogue::{ALL, bundle, connect, found, settings};
+use super::super::rogue::{ALL, bundle, found, synced};
 use super::super::world::{Connected, World};
 use super::{again, missing, named};
 use crate::harness::rogue::{Rogue, Said};
@@ -42,19 +41,6 @@ fn source(patients: Vec<Value>) -> Rogue {
     })
 }
 
-fn synced(rogue: &Rogue) -> (World, Connected) {
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(
-        world.end_of(&connected),
-        JobState::Completed,
-        "{:?}",
-        world.audit(&connected)
-    );
-    (world, connected)
-}
-
 fn total(world: &World, path: &str, connected: &Connected) -> u64 {
     let answer = world.get(path, &connected.token);
     assert_eq!(answer.status, 200, "{path}: {}", answer.text);
@@ -70,7 +56,7 @@ fn records_of_linked_patients_are_the_persons() {
         patient("s", &["p"]),
     ];
     let rogue = source(patients);
-    let (world, connected) = synced(&rogue);
+    let (world, connected) = synced(&rogue, ALL);
     // `q` is linked, and `r` by `q`. That `s` links to the person is not known, because this source lists no search for
     // it.
     assert_eq!(found(&world, "Patient", &connected).len(), 3);
@@ -104,7 +90,7 @@ fn records_of_linked_patients_are_the_persons() {
 #[test]
 fn a_linked_patient_that_is_refused_is_told() {
     let rogue = source(vec![patient("p", &["hidden"])]);
-    let (world, connected) = synced(&rogue);
+    let (world, connected) = synced(&rogue, ALL);
     let gaps = missing(&world, &connected);
     let part = Some("of a linked Patient");
     assert!(
@@ -127,9 +113,11 @@ fn links_are_followed_to_16_ids() {
         )
     };
     let rogue = source((0..40).map(chain).collect());
-    let (world, connected) = synced(&rogue);
+    let (world, connected) = synced(&rogue, ALL);
     assert_eq!(found(&world, "Patient", &connected).len(), 16);
     assert_eq!(rogue.count("/fhir/Patient/"), 16);
+    let too_many = ("Patient", Some("of a linked Patient"), MissingReason::NotAsked);
+    assert!(named(&missing(&world, &connected)).contains(&too_many));
 }
 
 #[test]
@@ -146,7 +134,7 @@ fn the_patient_may_have_another_id_than_the_grant_says() {
         )),
         _ => Said::json(&bundle(&[], None)),
     });
-    let (world, connected) = synced(&rogue);
+    let (world, connected) = synced(&rogue, ALL);
     let patients = found(&world, "Patient", &connected);
     assert_eq!(patients.len(), 1);
     assert_eq!(patients[0]["id"], connected.patient);

@@ -4,24 +4,14 @@ use serde_json::{Value, json};
 use tabularium::consent::{JobState, MissingReason};
 use tabularium::lake::Mode;
 
-use super::super::rogue::{ALL, bundle, condition, connect, found, settings, source};
+use super::super::rogue::{ALL, bundle, condition, connect, found, settings, source, synced};
 use super::super::world::{Connected, World};
 use super::missing;
 use crate::harness::rogue::Said;
 
 /// Syncs from a source whose Conditions come as this text.
-fn synced(page: String) -> (World, Connected) {
-    let rogue = source(move |_, _| Said::text("application/fhir+json", &page));
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(
-        world.end_of(&connected),
-        JobState::Completed,
-        "{:?}",
-        world.audit(&connected)
-    );
-    (world, connected)
+fn synced_from(page: String) -> (World, Connected) {
+    synced(&source(move |_, _| Said::text("application/fhir+json", &page)), ALL)
 }
 
 fn page_with(entry: &str) -> String {
@@ -63,7 +53,7 @@ fn what_a_page_shows_to_be_missing_is_told_and_the_others_are_stored() {
             "incomplete: the source reported an error beside the records (timeout)",
         ),
     ] {
-        let (world, connected) = synced(page_with(&entry));
+        let (world, connected) = synced_from(page_with(&entry));
         assert_eq!(found(&world, "Condition", &connected).len(), 2, "{entry}");
         let gaps = missing(&world, &connected);
         let [gap] = gaps.as_slice() else { panic!("{entry}: {gaps:?}") };
@@ -77,7 +67,7 @@ fn what_a_page_shows_to_be_missing_is_told_and_the_others_are_stored() {
 fn a_total_that_is_not_met_is_told() {
     let mut whole = bundle(&[condition("a"), condition("b")], None);
     whole["total"] = json!(70);
-    let (world, connected) = synced(whole.to_string());
+    let (world, connected) = synced_from(whole.to_string());
     let gaps = missing(&world, &connected);
     assert_eq!(
         gaps[0].detail,
@@ -99,10 +89,7 @@ fn a_next_relation_is_read_whatever_its_case() {
         first["link"][0]["relation"] = json!("NEXT");
         Said::json(&first)
     });
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(world.end_of(&connected), JobState::Completed);
+    let (world, connected) = synced(&rogue, ALL);
     assert_eq!(found(&world, "Condition", &connected).len(), 2);
     assert_eq!(missing(&world, &connected), []);
 }
@@ -141,7 +128,7 @@ fn when_nothing_can_be_read_it_is_not_said_that_there_are_no_records() {
 fn an_application_is_told_where_it_reads() {
     let mut whole = bundle(&[condition("a"), condition("b"), condition("c")], None);
     whole["total"] = json!(5);
-    let (world, connected) = synced(whole.to_string());
+    let (world, connected) = synced_from(whole.to_string());
     let get = |path: &str| {
         let answer = world.get(path, &connected.token);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);

@@ -4,7 +4,7 @@ use serde_json::json;
 use tabularium::consent::{JobState, MissingReason};
 use tabularium::lake::Mode;
 
-use super::super::rogue::{ALL, bundle, condition, connect, settings};
+use super::super::rogue::{ALL, bundle, condition, connect, settings, synced};
 use super::super::world::World;
 use super::{missing, named};
 use crate::harness::rogue::{Rogue, Said};
@@ -61,10 +61,7 @@ fn any_other_404_is_a_type_that_is_not_served() {
         "/fhir/Observation" => Said::text("text/html", "<h1>Not found</h1>").coded(404),
         _ => Said::json(&bundle(&[], None)),
     });
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(world.end_of(&connected), JobState::Completed);
+    let (world, connected) = synced(&rogue, ALL);
     let gaps = missing(&world, &connected);
     assert_eq!(named(&gaps), [("Observation", None, MissingReason::NotServed)]);
 }

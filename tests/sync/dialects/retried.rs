@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use tabularium::consent::{JobState, MissingReason};
-use tabularium::lake::Mode;
 
-use super::super::rogue::{ALL, bundle, condition, connect, found, settings};
+use super::super::rogue::{ALL, bundle, condition, found, synced};
 use super::super::world::{Connected, World};
 use super::{again, missing, named, shown};
 use crate::harness::rogue::{Rogue, Said};
@@ -54,10 +53,7 @@ fn wait_for(world: &World, connected: &Connected, retries: usize) {
 fn what_failed_beside_stored_records_is_asked_for_again_alone() {
     let sound = Arc::new(AtomicBool::new(false));
     let rogue = source(sound.clone());
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(world.end_of(&connected), JobState::Completed);
+    let (world, connected) = synced(&rogue, ALL);
     let jobs = world.store().jobs().of_authorization(&connected.authorization).unwrap();
     assert_eq!((jobs.len(), jobs[1].attempts), (2, 1), "the first round is stored");
     assert_eq!(found(&world, "Condition", &connected).len(), 1);
@@ -111,10 +107,7 @@ fn what_failed_beside_stored_records_is_asked_for_again_alone() {
 fn after_four_retries_the_next_sync_asks() {
     let sound = Arc::new(AtomicBool::new(false));
     let rogue = source(sound.clone());
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(world.end_of(&connected), JobState::Completed);
+    let (world, connected) = synced(&rogue, ALL);
     for (number, wait) in [(1, 61), (2, 301), (3, 1_801), (4, 7_201)] {
         world.store().clock().advance(wait);
         wait_for(&world, &connected, number);
@@ -134,12 +127,47 @@ fn after_four_retries_the_next_sync_asks() {
 }
 
 #[test]
+fn all_records_that_refer_to_a_failed_attachment_are_read_again() {
+    let sound = Arc::new(AtomicBool::new(false));
+    let is_sound = sound.clone();
+    let rogue = Rogue::start(move |asked, _| {
+        let record = |id: &str| {
+            let mut one = condition(id);
+            one["evidence"] = json!([{"detail": [{"reference": "Binary/b"}]}]);
+            one
+        };
+        let path = asked.path.split('?').next().unwrap();
+        match path {
+            "/fhir/Patient/p" => Said::json(&json!({"resourceType": "Patient", "id": "p"})),
+            "/fhir/Condition" => Said::json(&bundle(&[record("a"), record("c")], None)),
+            "/fhir/Binary/b" if is_sound.load(Ordering::SeqCst) => Said::text("text/plain", "the file"),
+            "/fhir/Binary/b" => Said::status(500),
+            "/fhir/Condition/a" | "/fhir/Condition/c" => Said::json(&record(&path["/fhir/Condition/".len()..])),
+            _ => Said::json(&bundle(&[], None)),
+        }
+    });
+    let (world, connected) = synced(&rogue, ALL);
+    assert_eq!(
+        named(&missing(&world, &connected)),
+        [("Binary", None, MissingReason::Failed)]
+    );
+    sound.store(true, Ordering::SeqCst);
+    world.store().clock().advance(61);
+    wait_for(&world, &connected, 1);
+    assert_eq!(missing(&world, &connected), []);
+    for id in ["a", "c"] {
+        assert_eq!(rogue.count(&format!("/fhir/Condition/{id}")), 1, "{id}");
+    }
+    assert_eq!(rogue.count("/fhir/Condition?"), 1);
+    let binary = found(&world, "Condition", &connected)[0]["evidence"][0]["detail"][0]["reference"].clone();
+    let answer = world.get(&format!("/fhir/{}", binary.as_str().unwrap()), &connected.token);
+    assert_eq!((answer.status, answer.text.as_str()), (200, "the file"));
+}
+
+#[test]
 fn a_retry_ends_with_the_consent() {
     let rogue = source(Arc::default());
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(world.end_of(&connected), JobState::Completed);
+    let (world, connected) = synced(&rogue, ALL);
     let asked = rogue.asked().len();
     world
         .store()

@@ -1,10 +1,10 @@
 //! CapabilityStatements that omit types.
 
 use serde_json::json;
-use tabularium::consent::{JobState, MissingReason};
+use tabularium::consent::MissingReason;
 use tabularium::lake::Mode;
 
-use super::super::rogue::{ALL, bundle, condition, connect, found, settings};
+use super::super::rogue::{ALL, bundle, condition, found, synced};
 use super::super::world::World;
 use super::{assert_whole, missing, named};
 use crate::harness::rogue::{Rogue, Said};
@@ -58,15 +58,7 @@ fn a_source_that_answers_401_to_types_that_it_does_not_list_gives_the_others() {
             _ => Said::status(401),
         }
     });
-    let world = World::new(1, Mode::Live);
-    let connected = connect(&world, &rogue, ALL);
-    world.work_at(settings());
-    assert_eq!(
-        world.end_of(&connected),
-        JobState::Completed,
-        "{:?}",
-        world.audit(&connected)
-    );
+    let (world, connected) = synced(&rogue, ALL);
     assert_eq!(found(&world, "Condition", &connected).len(), 1);
     let gaps = missing(&world, &connected);
     let expected =

@@ -8,11 +8,8 @@ use serde_json::{Value, json};
 use crate::cli::service::data_store::{open, refused};
 use crate::cli::terminal::columns::{counted, listed, plain, time};
 use crate::cli::terminal::failure::Failure;
-use crate::consent::{Actor, Delivery, DeliveryFilter, DeliveryState, NewReceiver, Receiver};
+use crate::consent::{Actor, Delivery, DeliveryFilter, DeliveryState, NewReceiver, Receiver, ResentDeliveries};
 use crate::sync::client::Guard;
-
-/// The most deliveries that one command sends again.
-const RESENT: u32 = 10_000;
 
 /// Tell an application by webhooks what happens to its consents: receivers, their secrets, and deliveries
 ///
@@ -28,6 +25,7 @@ enum Command {
     Add(AddArgs),
     List(ListArgs),
     Remove(RemoveArgs),
+    Enable(EnableArgs),
     Rotate(RotateArgs),
     Deliveries(DeliveriesArgs),
     Resend(ResendArgs),
@@ -75,6 +73,20 @@ struct ListArgs {
 /// Remove a receiver, with the deliveries that wait for it
 #[derive(Debug, clap::Args)]
 struct RemoveArgs {
+    #[command(flatten)]
+    of: Of,
+    /// The receiver's address or id
+    receiver: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Let a receiver that answered 410 get messages again
+///
+/// What was given up meanwhile is sent again by `app webhooks resend --given-up`.
+#[derive(Debug, clap::Args)]
+struct EnableArgs {
     #[command(flatten)]
     of: Of,
     /// The receiver's address or id
@@ -146,6 +158,7 @@ pub(super) fn run(arguments: &Args) -> Result<(), Failure> {
         Command::Add(arguments) => add(arguments),
         Command::List(arguments) => list(arguments),
         Command::Remove(arguments) => remove(arguments),
+        Command::Enable(arguments) => enable(arguments),
         Command::Rotate(arguments) => rotate(arguments),
         Command::Deliveries(arguments) => deliveries(arguments),
         Command::Resend(arguments) => resend(arguments),
@@ -216,6 +229,28 @@ fn remove(arguments: &RemoveArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+fn enable(arguments: &EnableArgs) -> Result<(), Failure> {
+    let (application, name) = (&arguments.of.application, &arguments.receiver);
+    let was = open(&arguments.of.data)?
+        .webhooks()
+        .enable(application, name, Actor::Operator)
+        .map_err(refused)?;
+    if !was {
+        return Err(Failure::input(format!(
+            "{application} has no disabled receiver {name:?}"
+        )));
+    }
+    if arguments.json {
+        println!(
+            "{:#}",
+            json!({"application": application, "receiver": name, "enabled": true})
+        );
+    } else {
+        println!("{} gets messages again", plain(name));
+    }
+    Ok(())
+}
+
 fn rotate(arguments: &RotateArgs) -> Result<(), Failure> {
     let store = open(&arguments.of.data)?;
     let (application, name) = (&arguments.of.application, &arguments.receiver);
@@ -262,27 +297,42 @@ fn deliveries(arguments: &DeliveriesArgs) -> Result<(), Failure> {
 
 fn resend(arguments: &ResendArgs) -> Result<(), Failure> {
     let store = open(&arguments.of.data)?;
-    let filter = DeliveryFilter {
-        application: Some(&arguments.of.application),
-        event: arguments.event.as_deref(),
-        receiver: arguments.to.as_deref(),
-        state: arguments.given_up.then_some(DeliveryState::GivenUp),
-        limit: RESENT,
+    let (application, to) = (arguments.of.application.as_str(), arguments.to.as_deref());
+    let webhooks = store.webhooks();
+    let resent = match &arguments.event {
+        None => webhooks
+            .resend_given_up(application, to, Actor::Operator)
+            .map_err(refused)?,
+        Some(event) => {
+            let filter = DeliveryFilter {
+                application: Some(application),
+                event: Some(event),
+                receiver: to,
+                // An event has at most one delivery for each receiver.
+                limit: u32::MAX,
+                ..DeliveryFilter::default()
+            };
+            let found = webhooks.deliveries(&filter).map_err(refused)?;
+            if found.is_empty() {
+                return Err(Failure::input(format!("{application} has no delivery of {event:?}")));
+            }
+            let ids: Vec<i64> = found.iter().map(|delivery| delivery.id).collect();
+            ResentDeliveries {
+                count: webhooks.resend(&ids, Actor::Operator, None).map_err(refused)?,
+                disabled: 0,
+            }
+        }
     };
-    let found = store.webhooks().deliveries(&filter).map_err(refused)?;
-    if let Some(event) = &arguments.event
-        && found.is_empty()
-    {
-        let application = &arguments.of.application;
-        return Err(Failure::input(format!("{application} has no delivery of {event:?}")));
-    }
-    // Oldest first, so that events of one consent come in their order.
-    let ids: Vec<i64> = found.iter().rev().map(|delivery| delivery.id).collect();
-    let resent = store.webhooks().resend(&ids, Actor::Operator, None).map_err(refused)?;
     if arguments.json {
-        println!("{:#}", json!({"resent": resent}));
-    } else {
-        println!("{} will be sent again", counted(resent as u64, "message"));
+        println!("{:#}", json!({"resent": resent.count, "disabled": resent.disabled}));
+        return Ok(());
+    }
+    println!("{} will be sent again", counted(resent.count as u64, "message"));
+    if resent.disabled > 0 {
+        println!(
+            "{} not, because the receiver is disabled",
+            counted(resent.disabled as u64, "message")
+        );
     }
     Ok(())
 }

@@ -67,22 +67,24 @@ fn end_these(
     authorizations: Vec<Authorization>,
     revoked: &mut Revoked,
 ) -> Result<(), Error> {
-    let before = revoked.count;
-    for mut authorization in authorizations {
-        let event = AuthorizationEvent::Revoked;
-        if authorization.state.after(event).is_ok() {
-            end(connection, now, Actor::Application, &consent, &mut authorization, event)?;
-            revoked.count += 1;
-        }
-    }
-    let may_end = |one: &Authorization| one.state.after(AuthorizationEvent::Revoked).is_ok();
-    let is_left = Authorization::of(connection, &consent.id)?.iter().any(may_end);
+    let event = AuthorizationEvent::Revoked;
+    let may_end = |one: &Authorization| one.state.after(event).is_ok();
+    let ending: Vec<Authorization> = authorizations.into_iter().filter(may_end).collect();
+    let is_ending = |one: &Authorization| ending.iter().any(|other| other.id == one.id);
+    let mut all = Authorization::of(connection, &consent.id)?.into_iter();
+    let is_left = all.any(|one| may_end(&one) && !is_ending(&one));
+    // The consent comes first, so that its event comes before those of the syncs that this stops.
     if !is_left && consent.state.after(ConsentEvent::Revoked).is_ok() {
         consent.step(connection, now, Actor::Application, ConsentEvent::Revoked)?;
-        let ending = (Actor::Application, ConsentEvent::Revoked.name());
-        kill_tokens(connection, now, ending, &consent.id)?;
+        let by = (Actor::Application, ConsentEvent::Revoked.name());
+        kill_tokens(connection, now, by, &consent.id)?;
     }
-    if revoked.count > before {
+    revoked.count += ending.len() as u64;
+    let is_any = !ending.is_empty();
+    for mut authorization in ending {
+        end(connection, now, Actor::Application, &consent, &mut authorization, event)?;
+    }
+    if is_any {
         revoked.consents.push(consent.id);
     }
     Ok(())

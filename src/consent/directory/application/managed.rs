@@ -214,9 +214,7 @@ impl ManagedRegistrations<'_> {
             self.store.access_tokens().revoke(key, now + APPLICATION_SECONDS)?;
         }
         let consents = self.store.consents().open_of(&found.application, found.mode)?;
-        for consent in &consents {
-            self.store.consents().revoke(consent, actor)?;
-        }
+        self.store.consents().revoke_all(&consents, actor)?;
         self.store
             .write(|transaction| end_tokens(transaction, &found.application, found.mode))?;
         Ok(consents)

@@ -11,8 +11,8 @@ pub(super) struct Wanted {
     pub(super) source_id: String,
     /// The attachment's media type, from the first record that states one.
     pub(super) content_type: Option<String>,
-    /// `Type/id` of the first record that refers to the attachment.
-    pub(super) record: String,
+    /// `Type/id` of the records that refer to the attachment, the first one first.
+    pub(super) records: Vec<String>,
     /// One digest for each record that refers to the attachment. It covers the record's name, the record's version, and
     /// the record's description of the attachment.
     pub(super) said: BTreeSet<[u8; 32]>,

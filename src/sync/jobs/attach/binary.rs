@@ -98,8 +98,9 @@ fn is_media_type(text: &str) -> bool {
 
 /// Returns the record for a fetched file: a Binary without data, as a line of NDJSON.
 pub(super) fn line(wanted: &Wanted, fetched: &Fetched, source_patient: &str) -> String {
-    let context = match wanted.record.split_once('/') {
-        Some((_, id)) if !id.is_empty() => wanted.record.clone(),
+    let record = wanted.records.first().map_or("", String::as_str);
+    let context = match record.split_once('/') {
+        Some((_, id)) if !id.is_empty() => record.to_owned(),
         _ => format!("Patient/{source_patient}"),
     };
     json!({

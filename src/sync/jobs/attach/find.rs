@@ -147,9 +147,11 @@ fn look(line: &str, place: &SourceAddress, tape: &mut Tape, found: &mut Found) -
     let mut note = |url: Url, source_id: String, content_type: Option<String>, said: &str| {
         let wanted = found.wanted.entry(url).or_insert_with(|| Wanted {
             source_id,
-            record: record.clone(),
             ..Wanted::default()
         });
+        if wanted.records.last() != Some(&record) {
+            wanted.records.push(record.clone());
+        }
         if wanted.content_type.is_none() {
             wanted.content_type = content_type;
         }

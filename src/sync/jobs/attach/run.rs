@@ -92,7 +92,7 @@ pub(in crate::sync::jobs) async fn attach(
     let done = fetch::fetch_all(source, (&spool, whose.lake.folder().keys()), open, limits, taken).await?;
     let mut gaps = Gaps::default();
     if too_many > 0 {
-        gaps.note(Why::TooMany, too_many, None);
+        gaps.note(Why::TooMany, too_many, Vec::new());
     }
     let mut lines = Vec::new();
     for one in done {
@@ -126,7 +126,7 @@ pub(in crate::sync::jobs) async fn attach(
                     _ => attached.tally.missing += 1,
                 }
                 fates.insert(one.url, Fate::Away);
-                gaps.note(why, 1, Some(one.wanted.record));
+                gaps.note(why, 1, one.wanted.records);
             }
         }
     }
@@ -153,16 +153,16 @@ pub(in crate::sync::jobs) async fn attach(
 struct Gaps(Vec<Gap>);
 
 impl Gaps {
-    /// Counts attachments. `record` is the record that refers to the attachment: a retry reads it again.
-    fn note(&mut self, why: Why, count: u64, record: Option<String>) {
+    /// Counts attachments. `records` are those that refer to them: a retry reads these records again.
+    fn note(&mut self, why: Why, count: u64, records: Vec<String>) {
         match self.0.iter_mut().find(|gap| gap.why == why) {
             Some(gap) => {
                 gap.records = Some(gap.records.unwrap_or_default() + count);
-                gap.reads.extend(record);
+                gap.reads.extend(records);
             }
             None => self.0.push(Gap {
                 records: Some(count),
-                reads: record.into_iter().collect(),
+                reads: records,
                 ..Gap::of("Binary", why)
             }),
         }

@@ -66,7 +66,7 @@ impl<'w> Work<'w> {
         draft: &str,
     ) -> Result<Reply<'w>, Trouble> {
         let opened = self.open(name, address).await;
-        self.walked(opened, draft).await
+        self.walked(name, opened, draft).await
     }
 
     /// Searches with this page size. With 0 the source chooses it.
@@ -78,7 +78,7 @@ impl<'w> Work<'w> {
         draft: &str,
     ) -> Result<Reply<'w>, Trouble> {
         let opened = self.first(name, address, size).await;
-        self.walked(opened, draft).await
+        self.walked(name, opened, draft).await
     }
 
     /// Requests the first page, of the largest size that the source accepts. If several searches are refused at the
@@ -140,13 +140,13 @@ impl<'w> Work<'w> {
             0 => address.to_owned(),
             size => format!("{address}&_count={size}"),
         };
-        let found = self.page(Some(name), &sized).await?;
+        let found = self.page(name, &sized, true).await?;
         Ok(found.map(|(page, at)| (page, at, sized)))
     }
 
     /// Fetches the further pages of a search, after its first page was requested. If a further page does not come, the
     /// records of the pages before it are kept.
-    async fn walked(&'w self, opened: Result<Opened, Trouble>, draft: &str) -> Result<Reply<'w>, Trouble> {
+    async fn walked(&'w self, name: &str, opened: Result<Opened, Trouble>, draft: &str) -> Result<Reply<'w>, Trouble> {
         let (first, at, url) = match opened {
             Ok(Ok(opened)) => opened,
             Ok(Err(refusal)) => return Ok(Reply::Refused(refusal)),
@@ -155,7 +155,7 @@ impl<'w> Work<'w> {
         };
         self.refusals.answered();
         let mut catch = self.begin(draft)?;
-        match self.walk(first, (at, url), &mut catch).await {
+        match self.walk(name, first, (at, url), &mut catch).await {
             Ok(()) => {}
             Err(trouble) if trouble.ends_all() => return Err(trouble),
             Err(trouble) => catch.cut(trouble),
@@ -163,7 +163,13 @@ impl<'w> Work<'w> {
         Ok(Reply::Had(Box::new(catch)))
     }
 
-    async fn walk(&self, first: Page, (mut at, url): (Url, String), catch: &mut Catch<'_>) -> Result<(), Trouble> {
+    async fn walk(
+        &self,
+        name: &str,
+        first: Page,
+        (mut at, url): (Url, String),
+        catch: &mut Catch<'_>,
+    ) -> Result<(), Trouble> {
         let digest = |url: &str| <[u8; 32]>::from(Sha256::digest(url));
         let mut seen = HashSet::from([digest(&url)]);
         let mut found = first;
@@ -175,27 +181,27 @@ impl<'w> Work<'w> {
             if seen.len() > PAGES {
                 return Err(Trouble::Broken("the source's pages do not end".to_owned()));
             }
-            (found, at) = self.page(None, &url).await?.map_err(|refusal| {
+            (found, at) = self.page(name, &url, false).await?.map_err(|refusal| {
                 Trouble::Broken(format!("a further page was answered with status {}", refusal.status))
             })?;
         }
         Ok(())
     }
 
-    /// Gets one page, and its address after redirects. An unreadable page is requested once more. `first` is the type
-    /// of the search if this is its first page.
-    async fn page(&self, first: Option<&str>, url: &str) -> Result<Result<(Page, Url), Refusal>, Trouble> {
+    /// Gets one page of a search for a type, and the page's address after redirects. An unreadable page is requested
+    /// once more.
+    async fn page(&self, name: &str, url: &str, is_first: bool) -> Result<Result<(Page, Url), Refusal>, Trouble> {
         let mut again = true;
         loop {
             let answer = self.source.get(url).await?;
             let found = match answer.status {
-                200 | 203 | 206 => match page(&answer.body) {
+                200 | 203 | 206 => match page(&answer.body, name) {
                     // A search that has begun does not end with a message.
-                    Ok(page) if first.is_none() && !page.is_bundle => Err(NoPage::Other),
+                    Ok(page) if !is_first && !page.is_bundle => Err(NoPage::Other),
                     page => page,
                 },
-                204 if first.is_some() => Ok(Page::default()),
-                status if first.is_some_and(|name| self.is_empty(name, status, &answer.body)) => Ok(Page::default()),
+                204 if is_first => Ok(Page::default()),
+                status if is_first && self.is_empty(name, status, &answer.body) => Ok(Page::default()),
                 status => {
                     let said = &answer.body[..answer.body.len().min(SAID)];
                     return Ok(Err(Refusal {
@@ -223,7 +229,7 @@ impl<'w> Work<'w> {
     /// Requests one page of a search, and returns its records without adding them to the job. A refusal means that
     /// there are none.
     pub(in crate::sync::jobs) async fn peek(&self, address: &str) -> Result<Vec<Record>, Trouble> {
-        match self.page(Some("Patient"), address).await? {
+        match self.page("Patient", address, true).await? {
             Ok((page, _)) => Ok(page.records),
             Err(_) => Ok(Vec::new()),
         }

@@ -127,16 +127,35 @@ struct Issue<'b> {
     code: Option<Cow<'b, str>>,
 }
 
-/// Reads a page of a search. An OperationOutcome without an error is an empty page.
-pub(in crate::sync::jobs) fn page(body: &[u8]) -> Result<Page, NoPage> {
+/// Reads a page of a search for a type. An OperationOutcome without an error is an empty page.
+pub(in crate::sync::jobs) fn page(body: &[u8], searched: &str) -> Result<Page, NoPage> {
+    let how = Reading {
+        searched,
+        is_intact: true,
+    };
     match std::str::from_utf8(body) {
-        Ok(text) => read(text, true),
+        Ok(text) => read(text, how),
         // Some bytes are not UTF-8. So records with replaced characters are not what the source has.
-        Err(_) => read(&String::from_utf8_lossy(body), false),
+        Err(_) => read(
+            &String::from_utf8_lossy(body),
+            Reading {
+                is_intact: false,
+                ..how
+            },
+        ),
     }
 }
 
-fn read(text: &str, is_intact: bool) -> Result<Page, NoPage> {
+/// How a page is read.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
+    /// The searched type.
+    searched: &'a str,
+    /// Whether all bytes were UTF-8.
+    is_intact: bool,
+}
+
+fn read(text: &str, how: Reading<'_>) -> Result<Page, NoPage> {
     let head: Head<'_> = serde_json::from_str(text).map_err(|_| NoPage::Other)?;
     let mut page = Page::default();
     match head.resource_type.as_ref() {
@@ -148,7 +167,7 @@ fn read(text: &str, is_intact: bool) -> Result<Page, NoPage> {
         }
         "Bundle" => {
             page.is_bundle = true;
-            page.read(text, is_intact, 0)?;
+            page.read(text, how, 0)?;
         }
         _ => return Err(NoPage::Other),
     }
@@ -156,7 +175,7 @@ fn read(text: &str, is_intact: bool) -> Result<Page, NoPage> {
 }
 
 impl Page {
-    fn read(&mut self, text: &str, is_intact: bool, depth: usize) -> Result<(), NoPage> {
+    fn read(&mut self, text: &str, how: Reading<'_>, depth: usize) -> Result<(), NoPage> {
         let bundle: Bundle<'_> = serde_json::from_str(text).map_err(|_| NoPage::Other)?;
         // Relations are names of IANA's registry, which are compared without regard to case (RFC 8288, section 2.1.1).
         let is_next = |link: &Link<'_>| {
@@ -174,12 +193,12 @@ impl Page {
             self.losses.note(Loss::InnerPages, 1);
         }
         for entry in bundle.entry.into_iter().flatten() {
-            self.entry(entry.get(), is_intact, depth);
+            self.entry(entry.get(), how, depth);
         }
         Ok(())
     }
 
-    fn entry(&mut self, text: &str, is_intact: bool, depth: usize) {
+    fn entry(&mut self, text: &str, how: Reading<'_>, depth: usize) {
         let Ok(entry) = serde_json::from_str::<Entry<'_>>(text) else {
             self.matches += 1;
             return self.losses.note(Loss::Unreadable, 1);
@@ -220,16 +239,18 @@ impl Page {
                 return self.hear(resource);
             }
             Ok("Bundle") if depth < DEEPEST && !is_request(resource) => {
-                if self.read(resource, is_intact, depth + 1).is_err() {
+                if self.read(resource, how, depth + 1).is_err() {
                     self.losses.note(Loss::Unreadable, 1);
                 }
                 return;
             }
             _ => {}
         }
-        self.matches += u64::from(is_match);
+        // Many sources leave out the mode. Then a record of another type was included.
+        let is_included = mode.is_none() && head.is_ok_and(|head| head.resource_type != how.searched);
+        self.matches += u64::from(is_match && !is_included);
         match record(resource) {
-            Ok(Some(record)) if is_intact || !record.line.contains('\u{fffd}') => {
+            Ok(Some(record)) if how.is_intact || !record.line.contains('\u{fffd}') => {
                 let full_url = entry.full_url.and_then(|url| serde_json::from_str(url.get()).ok());
                 self.records.push(Record { full_url, ..record });
             }
@@ -325,7 +346,7 @@ mod tests {
         let body = "{\"resourceType\":\"Bundle\",\"link\":[{\"relation\":\"self\",\"url\":\"s\"},{\"relation\":\"Next\",\"url\":\"n?x=1\"}],
             \"total\":1,\"entry\":[{\"resource\":{\n\"resourceType\":\"Observation\",\r\n\"id\":\"o\",\"valueDecimal\":1.50}},
             {\"resource\":{\"resourceType\":\"OperationOutcome\"}},{\"resource\":{\"resourceType\":\"OperationOutcome\",\"id\":\"1\"},\"search\":{\"mode\":\"outcome\"}}]}";
-        let found = page(body.as_bytes()).unwrap();
+        let found = page(body.as_bytes(), "Observation").unwrap();
         assert_eq!(found.next.as_deref(), Some("n?x=1"));
         assert_eq!((found.records.len(), found.matches, found.total), (1, 1, Some(1)));
         assert_eq!(found.records[0].name, "Observation/o");
@@ -334,7 +355,7 @@ mod tests {
             "{ \"resourceType\":\"Observation\",  \"id\":\"o\",\"valueDecimal\":1.50}"
         );
         assert_eq!(found.losses, Losses::default());
-        let empty = page(br#"{"resourceType":"Bundle","entry":null,"total":0}"#).unwrap();
+        let empty = page(br#"{"resourceType":"Bundle","entry":null,"total":0}"#, "Condition").unwrap();
         assert!(empty.records.is_empty() && empty.next.is_none());
     }
 
@@ -369,7 +390,7 @@ mod tests {
             let body = format!(
                 r#"{{"resourceType":"Bundle","entry":[{{"resource":{{"resourceType":"Condition","id":"a"}}}},{entry}]}}"#
             );
-            let found = page(body.as_bytes()).unwrap();
+            let found = page(body.as_bytes(), "Condition").unwrap();
             assert_eq!(found.records.len(), 1, "{entry}");
             let mut losses = Losses::default();
             losses.note(loss, 1);
@@ -382,10 +403,34 @@ mod tests {
             r#"{"severity":"information","code":"informational"}"#,
         ] {
             let outcome = format!(r#"{{"resourceType":"OperationOutcome","issue":[{issue}]}}"#);
-            let found = page(format!(r#"{{"resourceType":"Bundle","entry":[{{"resource":{outcome}}}]}}"#).as_bytes());
+            let found = page(
+                format!(r#"{{"resourceType":"Bundle","entry":[{{"resource":{outcome}}}]}}"#).as_bytes(),
+                "Condition",
+            );
             assert_eq!(found.unwrap().losses, Losses::default(), "{issue}");
-            assert!(page(outcome.as_bytes()).unwrap().records.is_empty(), "{issue}");
+            assert!(
+                page(outcome.as_bytes(), "Condition").unwrap().records.is_empty(),
+                "{issue}"
+            );
         }
+    }
+
+    #[test]
+    fn what_is_included_is_no_match() {
+        let record = |name: &str, mode: &str| format!(r#"{{"resource":{{"resourceType":"{name}","id":"a"}}{mode}}}"#);
+        let include = r#","search":{"mode":"include"}"#;
+        let entries = [
+            record("Condition", ""),
+            record("Provenance", ""),
+            record("Condition", include),
+            record("Provenance", r#","search":{"mode":"match"}"#),
+        ];
+        let body = format!(
+            r#"{{"resourceType":"Bundle","total":9,"entry":[{}]}}"#,
+            entries.join(",")
+        );
+        let found = page(body.as_bytes(), "Condition").unwrap();
+        assert_eq!((found.records.len(), found.matches), (4, 2));
     }
 
     #[test]
@@ -398,7 +443,7 @@ mod tests {
             br#""}}]}"#,
         ]
         .concat();
-        let found = page(&body).unwrap();
+        let found = page(&body, "Condition").unwrap();
         assert_eq!(
             found.records.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(),
             ["Condition/a"]
@@ -414,7 +459,11 @@ mod tests {
             )
         };
         let of = |inner: String| {
-            page(format!(r#"{{"resourceType":"Bundle","type":"searchset","entry":[{inner}]}}"#).as_bytes()).unwrap()
+            page(
+                format!(r#"{{"resourceType":"Bundle","type":"searchset","entry":[{inner}]}}"#).as_bytes(),
+                "Condition",
+            )
+            .unwrap()
         };
         let found = of(inner("searchset", ""));
         assert_eq!((found.records.len(), found.losses.len(), found.next), (1, 1, None));
@@ -440,11 +489,11 @@ mod tests {
             r#"{"resourceType":"Bundle","entry":{}}"#,
             r#"{"resourceType":"Bundle","entry":["#,
         ] {
-            assert_eq!(page(body.as_bytes()), Err(NoPage::Other), "{body}");
+            assert_eq!(page(body.as_bytes(), "Condition"), Err(NoPage::Other), "{body}");
         }
-        assert_eq!(page(&[0xff, 0xfe]), Err(NoPage::Other));
+        assert_eq!(page(&[0xff, 0xfe], "Condition"), Err(NoPage::Other));
         let failed = br#"{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"transient"}]}"#;
-        assert_eq!(page(failed), Err(NoPage::Error("transient".to_owned())));
+        assert_eq!(page(failed, "Condition"), Err(NoPage::Error("transient".to_owned())));
     }
 
     #[test]
